@@ -1,0 +1,1 @@
+"""Samples: conversions, the timeline, resampling and Opus. Pure: no clock, no thread, no socket."""
