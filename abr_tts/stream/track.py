@@ -1,0 +1,203 @@
+"""
+A track on the sending side: one run of contiguous packets from one encoder.
+
+A track turns frames of the timeline into packets. Encoding is slow, so it is cut into jobs:
+the core takes a job from the track (copying the samples it needs), somebody runs it, on a
+thread or in place, and its packets come back to the core. One job of a track at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from ..audio.libopus import Library
+from ..audio.opus import Encoder, track_lookahead
+from ..audio.pcm import encode_pcm16, to_float, to_int16, ulaw_encode
+from ..audio.resample import StreamResampler, lag_frames
+from ..audio.timeline import Timeline
+from ..control.ladder import Rung
+from ..units import FRAME_TICKS, frame_samples
+
+PREROLL_PACKETS = 2
+"""
+Packets before a new Opus track's first played frame: 40 ms, decoded and dropped, so that a
+fresh decoder has settled (RFC 7845 section 4.6 asks for 80 ms; with a fresh encoder 40 ms
+leave an excess residual of 0.3 dB on speech).
+"""
+
+PREROLL_AT_START = 1
+"""At pts 0 there is only silence before: one packet carries the encoder's lookahead."""
+
+CONTEXT_FRAMES = 1
+"""Frames fed to a track's resampler before its first output is kept: 20 ms; 10 ms of context
+already equal the unbroken stream to -97 dB."""
+
+Int16 = npt.NDArray[np.int16]
+Float32 = npt.NDArray[np.float32]
+
+
+class Packetiser:
+    """
+    The codec state of one track: engine-rate samples in, packets out, in order.
+
+    It is touched by one job at a time, on whatever thread runs it, and makes its encoder and
+    resampler there.
+    """
+
+    def __init__(self, rung: Rung, rate: int, library: Library) -> None:
+        self._rung, self._rate, self._library = rung, rate, library
+        self._samples = frame_samples(rung.sample_rate)
+        self._drop = CONTEXT_FRAMES * self._samples
+        self._rest: Float32 = np.zeros(0, np.float32)
+        self._resampler: StreamResampler | None = None
+        self._encoder: Encoder | None = None
+
+    def _make(self) -> StreamResampler:
+        rung = self._rung
+        if rung.codec == "opus":
+            self._encoder = Encoder(self._library, kbps=round(rung.kbps), rate=rung.sample_rate)
+            self._drop += track_lookahead(round(rung.kbps), rung.sample_rate)
+        return StreamResampler(self._rate, rung.sample_rate)
+
+    def _encode(self, frame: Float32) -> bytes:
+        if self._encoder:
+            return self._encoder.encode(frame)
+        return _BYTES_OF[self._rung.codec](to_int16(frame))
+
+    def retune(self, kbps: float) -> None:
+        """The packets from here on at another bitrate of the same family."""
+        if self._encoder:
+            self._encoder.retune(round(kbps))
+
+    def packets(self, pcm: Int16, count: int) -> list[bytes]:
+        """
+        Feed `pcm` (int16, engine rate) and take `count` packets of 20 ms.
+
+        Raises:
+            RuntimeError: too little was fed; the core asked before the lag was covered.
+        """
+        self._resampler = self._resampler or self._make()
+        have = np.concatenate([self._rest, self._resampler.push(to_float(pcm))])
+        dropped = min(self._drop, len(have))
+        self._drop -= dropped
+        need = count * self._samples
+        frames = have[dropped : dropped + need]
+        if len(frames) < need:
+            raise RuntimeError(f"{len(frames)} samples for {count} frames of {self._samples}")
+        self._rest = have[dropped + need :]
+        return [self._encode(frame) for frame in frames.reshape(count, self._samples)]
+
+
+class Verbatim:
+    """A PCM track at the engine's own rate: the samples themselves, no filter, no lag."""
+
+    def __init__(self, rung: Rung) -> None:
+        self._samples = frame_samples(rung.sample_rate)
+        self._bytes = _BYTES_OF[rung.codec]
+
+    def retune(self, kbps: float) -> None:
+        """A PCM rung is a family of its own."""
+
+    def packets(self, pcm: Int16, count: int) -> list[bytes]:
+        """The `count` frames of `pcm` as bytes."""
+        return [self._bytes(frame) for frame in pcm.reshape(count, self._samples)]
+
+
+_BYTES_OF: dict[str, Callable[[Int16], bytes]] = {"pcm16": encode_pcm16, "ulaw": ulaw_encode}
+
+
+def is_verbatim(rung: Rung, rate: int) -> bool:
+    """Whether `rung` sends the samples of a `rate` Hz timeline as they are."""
+    return rung.codec != "opus" and rung.sample_rate == rate
+
+
+def encode_lag(rung: Rung, rate: int) -> int:
+    """Frames of later speech that must exist before a frame can be encoded at `rung`."""
+    return 0 if is_verbatim(rung, rate) else lag_frames(rate, rung.sample_rate)
+
+
+@dataclass(slots=True, eq=False)
+class EncodeJob:
+    """
+    Work for a thread: `run()` gives the packets from `pts` on, which return to the core.
+
+    `cheap` jobs cost less than a hop to a thread (some 10 microseconds): run them in place.
+    """
+
+    track: int
+    rank: int
+    rung: Rung
+    pts: int
+    frames: int
+    """Packets that the job gives, pre-roll among them."""
+    cheap: bool
+    _coder: Packetiser | Verbatim = field(repr=False)
+    _pcm: Int16 = field(repr=False)
+    _retune: float | None = None
+
+    def run(self) -> list[bytes]:
+        """Encode; blocking. Exactly `frames` packets."""
+        if self._retune is not None:
+            self._coder.retune(self._retune)
+        return self._coder.packets(self._pcm, self.frames)
+
+
+class Track:
+    """
+    One track: contiguous packets from `start - 960·preroll` on.
+
+    Args:
+        number: names the track on the wire.
+        rank: 0 bank, 1 upgrade.
+        rung: what it is coded as; another rung of the family by `retune`.
+        start: pts of the first frame that may be played.
+        rate: Hz of the timeline.
+    """
+
+    def __init__(self, number: int, rank: int, rung: Rung, start: int, rate: int, library: Library) -> None:
+        self.number, self.rank, self.rung, self.start = number, rank, rung, start
+        self.preroll = 0
+        if rung.codec == "opus":
+            self.preroll = PREROLL_PACKETS if start else PREROLL_AT_START
+        verbatim = is_verbatim(rung, rate)
+        self._coder = Verbatim(rung) if verbatim else Packetiser(rung, rate, library)
+        self.cheap = verbatim
+        self._frame = frame_samples(rate)
+        self._lag = encode_lag(rung, rate)
+        self.next_pts = start - self.preroll * FRAME_TICKS
+        context = 0 if verbatim else CONTEXT_FRAMES
+        self._fed = self.next_pts // FRAME_TICKS - context
+        self._retune: float | None = None
+
+    @property
+    def fed_sample(self) -> int:
+        """First sample of the timeline that this track has not taken yet."""
+        return self._fed * self._frame
+
+    def retune(self, rung: Rung) -> None:
+        """From the next job on, another rung of the same family."""
+        if rung.family != self.rung.family:
+            raise ValueError(f"{rung.name} is not of the family {self.rung.family}")
+        self.rung = rung
+        self._retune = rung.kbps
+
+    def job(self, timeline: Timeline, until: int) -> EncodeJob:
+        """
+        The job for the frames from `next_pts` up to `until` (pts, exclusive).
+
+        Raises:
+            LookupError: the timeline does not hold what the job needs.
+        """
+        frames = (until - self.next_pts) // FRAME_TICKS
+        stop = until // FRAME_TICKS + self._lag
+        pcm = timeline.read(self._fed * self._frame, stop * self._frame)
+        job = EncodeJob(
+            self.number, self.rank, self.rung, self.next_pts, frames, self.cheap,
+            self._coder, pcm, self._retune,
+        )  # fmt: skip
+        self._fed, self.next_pts, self._retune = stop, until, None
+        return job
