@@ -1,0 +1,152 @@
+"""
+Where a text may be cut: how strong the boundary after one of its characters is.
+
+Pure look-ups in a string. Rules for punctuation of many scripts, ASCII and full width;
+knows no lengths and no state.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from .scripts import UNSPACED, script_of
+
+NONE, WEAK, SPACE, SOFT, HARD, WAIT = range(6)
+"""
+No cut; a cut if need be (between two characters of a script without spaces, or at a space in
+the midst of a number); between words; between phrases; between sentences; and: only the next
+characters can tell.
+"""
+
+_FULL_ENDERS = frozenset("。｡．！？।॥։።៕။؟۔།")
+"""End a sentence whatever follows."""
+
+_ENDERS = _FULL_ENDERS | frozenset(".!?…‼⁇⁈⁉")
+"""End a sentence if a space or a script without spaces follows."""
+
+_FULL_PAUSES = frozenset("，、；：､،؛፣፤၊—")
+"""End a phrase whatever follows, except between digits."""
+
+_PAUSES = _FULL_PAUSES | frozenset(",;:")
+"""End a phrase if a space or a script without spaces follows."""
+
+_CLOSERS = frozenset("\"'”’»›)]}）］｝」』】》〉〕")
+"""Belong to what stands before them."""
+
+_MARKS = _ENDERS | _PAUSES | _CLOSERS
+
+_OPENERS = frozenset("“‘«‹([{（［｛「『【《〈〔¿¡")
+"""Belong to what stands after them."""
+
+_GLUE = frozenset("\u00a0\u202f\u2007\u2060\ufeff")
+"""Spaces that forbid a cut (Unicode line breaking class GL and WJ)."""
+
+LOOK = 16
+"""Characters to look back over closers or spaces, and ahead over spaces, before giving up: with no
+bound a megabyte of them costs hours. Chosen here."""
+
+_ABBREVIATIONS = frozenset(
+    (
+        *("mr", "mrs", "ms", "dr", "prof", "st", "vs", "rev", "gen", "col", "capt", "lt", "sgt", "hon"),
+        *("messrs", "mt", "fig", "vol", "pp", "cf", "al", "dept", "approx"),
+    )
+)
+"""English words whose full stop ends no sentence. A guess at the common ones."""
+
+_INITIALS = re.compile(r"(?:[A-Z]\.)*[A-Z]")
+"""J. Smith, U.S. Army: less the last full stop."""
+
+
+def after(text: str, index: int, final: bool) -> int:
+    """The boundary between `text[index]` and what follows; `final`: nothing follows the text."""
+    char = text[index]
+    if char in _MARKS:
+        if text[index + 1 : index + 2] in _MARKS:
+            return NONE  # the boundary is after the last of them
+        mark = _mark_before(text, index) if char in _CLOSERS else index
+        return _after_mark(text, index, mark, final)
+    if char.isspace():
+        return _after_space(text, index)
+    return _between_letters(text, index)
+
+
+def _mark_before(text: str, index: int) -> int:
+    """Index of the punctuation that the closers up to `index` follow, or of the last of them."""
+    at = index
+    while at > max(index - LOOK, 0) and text[at] in _CLOSERS:
+        at -= 1
+    return at if text[at] in _MARKS else index
+
+
+def _after_mark(text: str, index: int, mark: int, final: bool) -> int:
+    """After the punctuation at `mark` and the closers that follow it up to `index`."""
+    if index + 1 == len(text):
+        return HARD if final else WAIT
+    following = text[index + 1]
+    char = text[mark]
+    if mark > 0 and text[mark - 1].isdigit() and following.isdigit() and char not in _FULL_ENDERS - {"．"}:
+        return NONE  # 3.14, 1,299.00, 12：30
+    open_end = char in _FULL_ENDERS or char in _FULL_PAUSES
+    if not (open_end or following.isspace() or script_of(following) in UNSPACED):
+        return NONE  # example.com, 10:30, "it's"
+    if char in _PAUSES:
+        return SOFT
+    if char in _ENDERS:
+        return _after_stop(text, index, mark, final) if char in ".…" else HARD
+    return NONE
+
+
+def _after_stop(text: str, index: int, mark: int, final: bool) -> int:
+    """After a full stop and a space: a sentence's end, or an abbreviation's, or a number's."""
+    ahead = text[index + 1 : index + 1 + LOOK]
+    following = ahead.lstrip()[:1]
+    if not following:
+        return HARD if final or len(ahead) == LOOK else WAIT
+    trailing = text[mark] == "…" or text[mark - 1 : mark] == "."
+    if following.islower():
+        return SOFT if trailing else SPACE
+    if trailing:
+        return HARD
+    word = _word_before(text, mark)
+    if word.lower() in _ABBREVIATIONS or _INITIALS.fullmatch(word):
+        return NONE
+    if word.lower() == "no" and following.isdigit():
+        return NONE
+    return SPACE if word.isdigit() and len(word) <= 2 else HARD  # "am 3. Oktober", "1. First"
+
+
+def _word_before(text: str, index: int) -> str:
+    """What ends right before `index`, from the last space on; of a longer word its end."""
+    words = text[max(index - LOOK, 0) : index].split()
+    return words[-1].lstrip("".join(_OPENERS)) if words and not text[index - 1].isspace() else ""
+
+
+def _after_space(text: str, index: int) -> int:
+    char = text[index]
+    if char in _GLUE:
+        return NONE
+    if char == "\u2029" or (char == "\n" and "\n" in _spaces_before(text, index)):
+        return HARD
+    if char in "\n\u2028\v\f":
+        return SOFT
+    between_digits = 0 < index < len(text) - 1 and text[index - 1].isdigit() and text[index + 1].isdigit()
+    return WEAK if between_digits else SPACE
+
+
+def _spaces_before(text: str, index: int) -> str:
+    """The white space that ends right before `index`, as far as we look."""
+    before = text[max(index - LOOK, 0) : index]
+    return before[len(before.rstrip()) :]
+
+
+def _between_letters(text: str, index: int) -> int:
+    """Chinese and Japanese may be cut between any two characters, except before closing marks."""
+    if index + 1 == len(text):
+        return NONE
+    char, following = text[index], text[index + 1]
+    if script_of(char) not in UNSPACED and script_of(following) not in UNSPACED:
+        return NONE
+    if char in _OPENERS or following in _CLOSERS or char.isdigit() or following.isdigit():
+        return NONE
+    return NONE if unicodedata.category(following)[0] in "MPS" else WEAK

@@ -1,0 +1,262 @@
+"""
+A pool of workers: the queue before them, the voices they have, their replacement when they die.
+
+The parent's side, on one event loop, without locks. Knows nothing of streams; a request is
+one clause.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from typing import Optional
+
+from ..errors import Busy, EngineError, EngineLost, MissingDependency
+from . import ipc
+from .base import Abilities, Sink, Voice
+from .parent import BUSY, IDLE, STARTING, WorkerHandle
+from .spec import EngineSpec, Limits
+from .ticket import Counts, PoolStats, Ticket
+from .voices import Catalogue
+
+__all__ = ["EngineSpec", "Limits", "Pool", "PoolStats", "Ticket"]
+
+log = logging.getLogger("abr_tts.engine")
+
+STABLE_S = 1.0
+"""A worker that lived this long after loading is replaced at once; a shorter life counts as a
+failed start and is followed by a pause. Chosen here."""
+
+RETRY_S = 1.0
+"""What a refused request is told to wait: a clause is spoken in well under it. A guess."""
+
+
+class Pool:
+    """
+    `size` workers of one engine. `await start()`, then `say`; at the end `await stop()`.
+
+    A worker that dies, hangs or raises costs its own request and is replaced.
+    """
+
+    def __init__(self, spec: EngineSpec, size: int = 1, *, limits: Optional[Limits] = None) -> None:
+        if size < 1:
+            raise ValueError(f"a pool needs at least one worker, not {size}")
+        self.spec = spec
+        self.size = size
+        self.limits = limits or Limits()
+        self.abilities = Abilities(spec.kind)
+        self._catalogue = Catalogue((), self.abilities)
+        self._workers: set[WorkerHandle] = set()
+        self._urgent: deque[Ticket] = deque()
+        self._queue: deque[Ticket] = deque()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._pauses: set[asyncio.TimerHandle] = set()
+        self._first: Optional[asyncio.Future[None]] = None
+        self._stopping = False
+        self._out_of_service = ""
+        self._failures = 0
+        self._next_id = 0
+        self._reason = ""
+        self._count = Counts()
+
+    # -- life -----------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """
+        Start every worker; returns as soon as one is ready.
+
+        Raises:
+            MissingDependency: a library or model is not installed; says how to get it.
+            EngineError: no worker starts, for the reason given.
+        """
+        self._first = asyncio.get_running_loop().create_future()
+        for _ in range(self.size):
+            self._spawn()
+        try:
+            await self._first
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Fault what is under way, end every worker; returns when their processes are gone."""
+        self._stopping = True
+        self._out_of_service = "the engine is shutting down"
+        for pause in self._pauses:
+            pause.cancel()
+        self._fault_waiting()
+        await asyncio.gather(*self._tasks)
+        error = EngineLost(self._out_of_service)
+        await asyncio.gather(*(worker.stop(error) for worker in list(self._workers)))
+
+    def _spawn(self) -> None:
+        loop = asyncio.get_running_loop()
+        worker = WorkerHandle(self.spec, self.limits, self)
+        self._workers.add(worker)
+        task = loop.create_task(worker.start())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _spawn_later(self, pause: float) -> None:
+        def spawn() -> None:
+            self._pauses.discard(handle)
+            self._spawn()
+
+        handle = asyncio.get_running_loop().call_later(pause, spawn)
+        self._pauses.add(handle)
+
+    def worker_ready(self, worker: WorkerHandle, ready: ipc.Ready) -> None:
+        """A worker has loaded (see `parent.Owner`)."""
+        self._out_of_service = ""
+        if not self.voices:
+            self.abilities = Abilities(**ready.abilities)
+            voices = [Voice(name, tuple(tags), rate, text) for name, tags, rate, text in ready.voices]
+            self._catalogue = Catalogue(voices, self.abilities)
+        if self._first and not self._first.done():
+            self._first.set_result(None)
+        self._dispatch(worker)
+
+    def worker_free(self, worker: WorkerHandle, end: Optional[ipc.End]) -> None:
+        """A worker has done its request (see `parent.Owner`)."""
+        self._failures = 0
+        if end is not None:
+            self._count.bad_samples += end.bad
+        self._dispatch(worker)
+
+    def worker_gone(self, worker: WorkerHandle, why: str) -> None:
+        """A worker has ended (see `parent.Owner`): start another, later each time it fails at once."""
+        self._workers.discard(worker)
+        if self._stopping:
+            return
+        self._count.lost += 1
+        self._reason = why
+        log.warning("engine worker %s lost: %s", worker.pid, why)
+        pause = self._pause(worker)
+        none_loaded = worker.ready_at is None and not any(other.ready_at for other in self._workers)
+        if none_loaded and self._failures >= self.size:
+            self._go_out_of_service(worker, why)
+        self._spawn_later(pause)
+
+    def _pause(self, worker: WorkerHandle) -> float:
+        """Seconds before the replacement of `worker` is started."""
+        now = asyncio.get_running_loop().time()
+        if worker.ready_at is not None and now - worker.ready_at >= STABLE_S:
+            self._failures = 0
+            return 0.0
+        first, longest = self.limits.backoff_s
+        self._failures += 1
+        return float(min(first * 2 ** min(self._failures - 1, 30), longest))
+
+    def _go_out_of_service(self, worker: WorkerHandle, reason: str) -> None:
+        """No worker starts: nobody would serve those who wait, so tell them now."""
+        self._out_of_service = f"no {self.spec.kind} engine starts: {reason}"
+        self._fault_waiting()
+        if self._first and not self._first.done():
+            missing = worker.missing_dependency
+            self._first.set_exception(
+                MissingDependency(reason) if missing else EngineError(self._out_of_service)
+            )
+
+    def _fault_waiting(self) -> None:
+        waiting = [*self._urgent, *self._queue]
+        self._urgent.clear()
+        self._queue.clear()
+        for ticket in waiting:
+            ticket.finish(EngineLost(self._out_of_service))
+
+    # -- requests -------------------------------------------------------------------------
+
+    @property
+    def voices(self) -> tuple[Voice, ...]:
+        """Every voice, the default one first; known once `start` has returned."""
+        return self._catalogue.voices
+
+    def choose(self, voice: Optional[str], language: Optional[str], text: str) -> Voice:
+        """See `voices.Catalogue.choose`."""
+        return self._catalogue.choose(voice, language, text)
+
+    def unspeakable(self, text: str, voice: Voice) -> Optional[str]:
+        """See `voices.Catalogue.unspeakable`: reason for an `UnknownScript` notice."""
+        return self._catalogue.unspeakable(text, voice)
+
+    def say(
+        self,
+        text: str,
+        voice: Voice,
+        language: Optional[str],
+        speed: float,
+        sink: Sink,
+        *,
+        first: bool = False,
+    ) -> Ticket:
+        """
+        Speak one clause; never calls `sink` before it returns.
+
+        Args:
+            first: the first clause of a stream, which a listener waits for: it overtakes
+                waiting clauses that are not.
+
+        Raises:
+            Busy: too many requests wait already.
+        """
+        if self.waiting >= self.limits.queue:
+            raise Busy(f"{self.waiting} requests wait for the engine", retry_after=RETRY_S)
+        self._next_id += 1
+        self._count.said += 1
+        ticket = Ticket(
+            self._on_cancel, self._count, ipc.Say(self._next_id, text, voice.name, language, speed), sink
+        )
+        idle = [worker for worker in self._workers if worker.state == IDLE]
+        if self._out_of_service:
+            error = EngineLost(self._out_of_service)
+            asyncio.get_running_loop().call_soon(ticket.finish, error)
+        elif idle:
+            # One that spoke this voice last need not load it; then the least used.
+            best = min(idle, key=lambda worker: (worker.last_voice != voice.name, worker.served))
+            self._give(best, ticket)
+        else:
+            (self._urgent if first else self._queue).append(ticket)
+        return ticket
+
+    def _dispatch(self, worker: WorkerHandle) -> None:
+        """Give an idle worker the request that waits longest, if one does."""
+        queue = self._urgent or self._queue
+        if queue and worker.state == IDLE:
+            self._give(worker, queue.popleft())
+
+    def _give(self, worker: WorkerHandle, ticket: Ticket) -> None:
+        ticket.worker = worker
+        worker.say(ticket)
+
+    def _on_cancel(self, ticket: Ticket) -> None:
+        if ticket.worker is not None:
+            ticket.worker.cancel(ticket)
+            return
+        for queue in (self._urgent, self._queue):
+            if ticket in queue:
+                queue.remove(ticket)
+
+    @property
+    def ready(self) -> int:
+        """Workers that can be given a request or are at one."""
+        return sum(worker.state in (IDLE, BUSY) for worker in self._workers)
+
+    @property
+    def waiting(self) -> int:
+        """Requests without a worker yet."""
+        return len(self._urgent) + len(self._queue)
+
+    @property
+    def stats(self) -> PoolStats:
+        """Where it stands; cheap, to be asked whenever metrics are."""
+        states = [worker.state for worker in self._workers]
+        return PoolStats(
+            size=self.size,
+            ready=self.ready,
+            busy=states.count(BUSY),
+            starting=states.count(STARTING),
+            waiting=self.waiting,
+            last_reason=self._reason,
+            **vars(self._count),
+        )
