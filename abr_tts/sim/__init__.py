@@ -1,0 +1,1 @@
+"""Worlds in virtual time: networks, listeners and engines around the very core. Pure; seeded."""
