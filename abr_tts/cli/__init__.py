@@ -1,0 +1,70 @@
+"""
+The command line: `abr-tts serve`, `say`, `demo`, `voices`, `doctor`. One module a command.
+
+This module parses and speaks faults; a command's module adds its own arguments and does the
+work. Nothing heavy is imported before a command runs, so that `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from .. import __version__
+from ..errors import AbrError, LocalError
+from . import demo, doctor, say, serve, voices
+from .failure import Failure
+
+COMMANDS = (serve, say, demo, voices, doctor)
+"""Modules with `add(subparsers)`; the parser they make has `run`, a function of the arguments."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """
+    Run one command.
+
+    Returns:
+        The exit status: 0; 1 after a failure, told in one sentence on stderr; 2 after wrong usage;
+        130 after Ctrl-C.
+
+    Raises:
+        SystemExit: 2 for wrong usage, 0 for `--help` and `--version` (argparse's own).
+    """
+    arguments = _parser().parse_args(argv)
+    try:
+        status: int = arguments.run(arguments)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Who read our output has gone, as `head` does; Python must not write to it again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except ModuleNotFoundError as fault:
+        print(f"abr-tts: error: {fault.name} is not installed; abr-tts doctor says what is", file=sys.stderr)
+        return 1
+    except (AbrError, LocalError, Failure) as fault:
+        print(f"abr-tts: error: {_sentence(fault)}", file=sys.stderr)
+        return fault.status if isinstance(fault, Failure) else 1
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="abr-tts",
+        description="Streaming text-to-speech whose audio survives bad networks.",
+        epilog="Exit status: 0 done, 1 failed (one sentence on stderr says why), 2 wrong usage, 130 Ctrl-C.",
+    )
+    parser.add_argument("--version", action="version", version=f"abr-tts {__version__}")
+    subparsers = parser.add_subparsers(metavar="command", required=True)
+    for command in COMMANDS:
+        command.add(subparsers)
+    return parser
+
+
+def _sentence(fault: Exception) -> str:
+    words = " ".join(str(fault).split())
+    retry_after = getattr(fault, "retry_after", None)
+    return f"{words} (try again in {retry_after:g} s)" if retry_after else words

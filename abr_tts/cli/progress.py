@@ -1,0 +1,64 @@
+"""The line that tells a person at a terminal how far a speech is, how good, and what changed last."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..client.speech import Event
+
+REDRAW_S = 0.1
+"""Seconds between two drawings: fast enough to seem alive."""
+
+ERASE = "\r\x1b[2K"
+"""To the first column, and clear the line (ECMA-48)."""
+
+COLUMNS = 80
+"""Width of a terminal that does not tell its own."""
+
+
+class Progress:
+    """
+    A line on stderr, redrawn in place; nothing at all where stderr is no terminal.
+
+    Args:
+        wanted: False keeps it silent on a terminal, too.
+    """
+
+    def __init__(self, wanted: bool = True) -> None:
+        self._shown = wanted and sys.stderr.isatty()
+        self._next = 0.0
+        self._change = ""
+
+    def note(self, event: Event) -> None:
+        """What the server says of the stream: the last change of what it sends stays in the line."""
+        from ..wire.messages import Switch
+
+        if isinstance(event, Switch):
+            self._change = f"  {event.source} > {event.target}: {event.reason}"
+            self._next = 0.0
+
+    def draw(self, seconds: float, rung: str, bank_ms: float, switches: int) -> None:
+        """Speech got so far, the rung heard, what is in hand, and how often what is heard has changed."""
+        now = time.monotonic()
+        if self._shown and now >= self._next:
+            self._next = now + REDRAW_S
+            times = "switch" if switches == 1 else "switches"
+            words = f"{seconds:7.1f} s  {rung:8} bank {bank_ms / 1000:4.1f} s  {switches} {times}{self._change}"
+            print(ERASE + words[: _columns() - 1], end="", file=sys.stderr, flush=True)
+
+    def end(self, words: str = "") -> None:
+        """The line goes; `words`, if any, stay in its place."""
+        if self._shown:
+            print(ERASE + words, end="\n" if words else "", file=sys.stderr, flush=True)
+
+
+def _columns() -> int:
+    """Beyond the terminal's width a line would wrap, and could not be erased."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or COLUMNS
+    except (OSError, ValueError):
+        return COLUMNS

@@ -1,0 +1,106 @@
+"""`abr-tts serve`: settings from a file, the environment and flags; then the server until a signal."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ConfigError
+from .failure import Failure
+
+if TYPE_CHECKING:
+    from ..server.config import Settings
+
+FLAGS = {
+    "host": "server.host",
+    "port": "server.port",
+    "engine": "engine.kind",
+    "workers": "engine.workers",
+    "cert": "tls.cert_file",
+    "key": "tls.key_file",
+}
+"""Flags that stand for a setting of their own; every other setting is reached by `--set`."""
+
+
+def add(subparsers: Any) -> None:
+    """Declare the command."""
+    parser = subparsers.add_parser(
+        "serve",
+        help="run the server",
+        description="Run the server until SIGTERM or Ctrl-C; running streams may then finish.",
+        epilog="Settings: flags over ABR_TTS_SECTION__KEY in the environment over the file. "
+        "--settings lists them all.",
+    )
+    parser.add_argument("--config", metavar="FILE", type=Path, help="settings file (TOML)")
+    parser.add_argument("--host", help="address to listen on (server.host)")
+    parser.add_argument("--port", help="TCP port, 0 for any free one (server.port)")
+    parser.add_argument("--engine", metavar="KIND", help="espeak or tone (engine.kind)")
+    parser.add_argument("--workers", metavar="N", help="engine processes (engine.workers)")
+    parser.add_argument("--cert", metavar="PEM", help="certificate, for wss:// (tls.cert_file)")
+    parser.add_argument("--key", metavar="PEM", help="its private key (tls.key_file)")
+    parser.add_argument(
+        "--set", metavar="SECTION.KEY=VALUE", action="append", default=[], help="any setting; may be repeated"
+    )
+    parser.add_argument("--settings", action="store_true", help="list every setting and its default, and end")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until told to stop; 0 after a clean stop."""
+    from ..server.config import load
+
+    if arguments.settings:
+        return _list_settings()
+    overrides = _overrides(arguments)
+    try:
+        settings = load(arguments.config, os.environ, overrides)
+    except ConfigError as fault:
+        raise Failure(_as_typed(str(fault), arguments)) from None
+    asyncio.run(_serve(settings))
+    return 0
+
+
+def _overrides(arguments: argparse.Namespace) -> dict[str, str]:
+    chosen = {}
+    for assignment in arguments.set:
+        name, equals, value = assignment.partition("=")
+        if not equals:
+            raise Failure(
+                f"--set {assignment}: it must look like section.key=value, such as server.port=80", status=2
+            )
+        chosen[name.strip()] = value.strip()
+    given = {name: getattr(arguments, flag) for flag, name in FLAGS.items()}
+    return chosen | {name: value for name, value in given.items() if value is not None}
+
+
+def _as_typed(sentence: str, arguments: argparse.Namespace) -> str:
+    """The sentence with the flag that was typed: a fault names the setting, as `--server.port: ...`."""
+    name = sentence.partition(":")[0].removeprefix("--")
+    flags = [
+        flag for flag, setting in FLAGS.items() if setting == name and getattr(arguments, flag) is not None
+    ]
+    if not sentence.startswith("--"):
+        return sentence
+    return sentence.replace(f"--{name}", f"--{flags[0]}" if flags else f"--set {name}", 1)
+
+
+async def _serve(settings: Settings) -> None:
+    import logging
+
+    from ..server.app import run as run_server
+
+    logging.basicConfig(
+        level=settings.log.level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    await run_server(settings)
+
+
+def _list_settings() -> int:
+    from ..server.config import describe
+
+    for one in describe():
+        print(f"{one.name} = {one.default!r}\n    {one.sentence} ({one.variable})")
+    return 0

@@ -1,0 +1,11 @@
+"""
+The asyncio client: `Client` connects, `Client.speak` gives a `Speech` to iterate over.
+
+It looks at units, errors, audio, wire and stream; it must not know the server or engines.
+"""
+
+from .client import Client
+from .speech import Event, Speech
+from .stats import SpeechStats
+
+__all__ = ["Client", "Event", "Speech", "SpeechStats"]

@@ -1,0 +1,286 @@
+"""
+One speech on its way to one listener: messages in at one side, samples out at the other.
+
+The client's pump calls `on_message`; the listener iterates. Between them stands the player,
+which decodes only what is asked for: a listener who does not pull leaves `played` where it
+is, and the server pauses. Knows nothing of sockets; what it has to say goes over a `Link`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Callable
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import NOTHING, PlayoutError
+from ..stream.player import Player
+from ..stream.reporter import Position
+from ..units import seconds_to_ticks
+from ..wire import messages as m
+from .clock import FrameClock
+from .faults import from_wire
+from .stats import SpeechStats
+
+FRAMES_A_TURN = 8
+"""Frames handed to a listener who never waits before the event loop gets a turn: some 2 ms of
+decoding, so that other streams and the socket are not held up."""
+
+MOST_AHEAD_TICKS = seconds_to_ticks(900)
+"""Speech that is held at most: a server keeps its lead below ten minutes (`stream.max_lead_s`), so
+one that does not would fill the memory of a listener who does not pull."""
+
+Int16: TypeAlias = npt.NDArray[np.int16]
+Event: TypeAlias = m.Track | m.Switch | m.Mark | m.Error
+"""What `events` is called with: a track opened, the rung changed, a clause starts, a warning."""
+
+
+class Link(Protocol):
+    """What a speech needs of its client."""
+
+    def now(self) -> float:
+        """Seconds on the client's monotonic clock."""
+
+    def send(self, message: m.Message) -> None:
+        """Queue a message."""
+
+    async def flushed(self) -> None:
+        """Wait until what was queued is handed to the socket."""
+
+    def settled(self, speech: Speech) -> None:
+        """The speech is over, one way or another: tell the server, and forget it."""
+
+
+class Speech:
+    """
+    An async iterator of frames: int16, mono, 20 ms each (the last one shorter), at
+    `sample_rate` Hz. Leaving the loop early cancels the stream. A speech is heard once.
+
+    Raises, while iterating:
+        StreamError: the server's reason, as its own class (EmptyText, UnknownVoice, …), after
+            everything that had arrived before was handed out.
+        ConnectionFault, ConnectionLost: the connection ended; likewise.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        request: m.StreamStart,
+        player: Player,
+        *,
+        realtime: bool = False,
+        events: Callable[[Event], None] | None = None,
+    ) -> None:
+        self.stats = SpeechStats()
+        self.stream_id = request.stream_id
+        self.handle: int | None = None
+        """The small integer of the stream on its connection, once it has started."""
+        self._link, self._player, self._events = link, player, events
+        self._requested = link.now()
+        self._clock = FrameClock() if realtime else None
+        self._news = asyncio.Event()
+        self._fault: Exception | None = None
+        self._settled = self._over = self._heard = False
+        self._run = 0
+        self._feeder: asyncio.Task[None] | None = None
+
+    # ------------------------------------------------------------ the listener's side
+
+    @property
+    def sample_rate(self) -> int:
+        """Hz of the samples handed out; 0 until the stream has started."""
+        return self.stats.sample_rate
+
+    @property
+    def rung(self) -> str:
+        """The rung of the frame handed out last, empty before the first."""
+        return self._player.rung_played or ""
+
+    @property
+    def buffer_ms(self) -> float:
+        """Speech that has arrived and was not handed out."""
+        return self._player.buffer_ms
+
+    def __aiter__(self) -> AsyncIterator[Int16]:
+        if self._heard:
+            raise RuntimeError("a speech is heard once; ask for another")
+        self._heard = True
+        return self._frames()
+
+    async def read(self) -> Int16:
+        """The whole speech as one array."""
+        frames = [frame async for frame in self]
+        return np.concatenate(frames) if frames else np.zeros(0, np.int16)
+
+    def pause(self) -> None:
+        """Hand out nothing more, after a frame that fades out, until `resume`; not a stall."""
+        self._player.pause()
+        self._say(m.Pause(self._ref()))
+
+    def resume(self) -> None:
+        """Go on with the sample after the last."""
+        self._player.resume()
+        self._say(m.Resume(self._ref()))
+        self._news.set()
+
+    def cancel(self) -> None:
+        """Stop: the server is told, the iteration ends. After the end it does nothing."""
+        self._over = True
+        if not self._settled:
+            self._link.send(m.Cancel(self._ref()))
+            self._settle()
+
+    async def _frames(self) -> AsyncIterator[Int16]:
+        step = self._when_held if self._clock is None else self._when_due
+        try:
+            while (frame := await step()) is not None:
+                if len(frame):
+                    yield frame
+        finally:
+            self.cancel()
+
+    async def _when_held(self) -> Int16 | None:
+        """The next frame as soon as it can be rendered, None after the last."""
+        while not self._player.can_render or self._over:
+            if self._over:
+                return None
+            await self._more()
+        self._run += 1
+        if self._run % FRAMES_A_TURN == 0:
+            await asyncio.sleep(0)
+        return self._take(self._player.render())
+
+    async def _when_due(self) -> Int16 | None:
+        """The next frame when its time has come, None after the last."""
+        assert self._clock is not None
+        while not self._over:
+            delay = self._clock.wait(self._link.now())
+            if delay > 0:
+                await asyncio.sleep(delay)
+            frame = self._player.render()
+            if frame is None and (self._fault or not self._player.started):
+                await self._more()
+                continue
+            self._clock.tick(self._link.now())
+            if frame is not None:
+                return self._take(frame)
+        return None
+
+    async def _more(self) -> None:
+        """Wait for news; a fault is raised only here, when all that was held is handed out."""
+        if self._fault is not None:
+            raise self._fault
+        self._run = 0
+        self._news.clear()
+        await self._news.wait()
+
+    def _take(self, frame: Int16 | None) -> Int16 | None:
+        if frame is None:
+            return None
+        stats = self.stats
+        if stats.first_sound_ms is None:
+            stats.first_sound_ms = self._ms()
+        stats.seconds += len(frame) / stats.sample_rate
+        stats.rungs = dict(self._player.seconds_played)
+        stats.switches, stats.stalls = self._player.switches, self._player.stalls
+        stats.stall_ms = self._player.stall_ms
+        self._note_end()
+        return frame
+
+    # ------------------------------------------------------------ the client's side
+
+    def feed(self, text: AsyncIterable[str]) -> None:
+        """Send what `text` yields as it comes; its own exception becomes the speech's."""
+        self._feeder = asyncio.get_running_loop().create_task(self._feed(text))
+
+    def on_message(self, message: m.Message, size: int) -> None:
+        """
+        A message of this stream, of `size` bytes; never raises.
+
+        One that breaks the rules of tracks ends the stream: the player could go on without it,
+        but would wait for ever for the sound that it lacks.
+        """
+        self.stats.bytes += size
+        try:
+            self._accept(message)
+        except Exception as fault:
+            self.cancel_with(fault)
+        self._news.set()
+
+    def fail(self, fault: Exception) -> None:
+        """The stream has ended on the server's side or with its connection."""
+        if not self._settled:
+            self._fault = fault
+            self._settle()
+
+    def cancel_with(self, fault: Exception) -> None:
+        """Something on this side went wrong: stop the stream, and raise it to the listener."""
+        if not self._settled:
+            self._fault = fault
+            self._link.send(m.Cancel(self._ref()))
+            self._settle()
+
+    def position(self) -> Position:
+        """What the next report says."""
+        player = self._player
+        return Position(
+            played=player.played,
+            buffer_ms=player.buffer_ms,
+            stalls=player.stalls,
+            stall_ms=player.stall_ms,
+            highest=player.highest,
+            complete=player.finished,
+        )
+
+    def _accept(self, message: m.Message) -> None:
+        if isinstance(message, m.Error) and message.scope != NOTHING:
+            return self.fail(from_wire(message))
+        self._player.on_message(message)
+        if isinstance(message, m.StreamStarted):
+            self.handle = message.stream
+            self.stats.voice, self.stats.sample_rate = message.voice, self._player.out_rate or 0
+        elif isinstance(message, m.Audio):
+            self._note_audio(message)
+        elif isinstance(message, m.Track | m.Switch | m.Mark | m.Error) and self._events:
+            self._events(message)
+        self._note_end()
+
+    def _note_audio(self, message: m.Audio) -> None:
+        if self.stats.first_audio_ms is None:
+            self.stats.first_audio_ms = self._ms()
+        if message.pts - self._player.played > MOST_AHEAD_TICKS:
+            raise PlayoutError("the server sends on without regard to what was played", "too_far_ahead")
+
+    async def _feed(self, text: AsyncIterable[str]) -> None:
+        try:
+            async for piece in text:
+                self._say(m.Text(self._ref(), piece))
+                await self._link.flushed()
+            self._say(m.TextEnd(self._ref()))
+        except Exception as fault:
+            self.cancel_with(fault)
+
+    def _say(self, message: m.Message) -> None:
+        if not self._settled:
+            self._link.send(message)
+
+    def _ref(self) -> int | str:
+        return self.stream_id if self.handle is None else self.handle
+
+    def _note_end(self) -> None:
+        if self._player.finished and not self._over:
+            self.stats.complete = self._over = True
+            if not self._settled:
+                self._settle()
+
+    def _settle(self) -> None:
+        self._settled = True
+        if self._feeder is not None and self._feeder is not asyncio.current_task():
+            self._feeder.cancel()
+        self._link.settled(self)
+        self._news.set()
+
+    def _ms(self) -> float:
+        return (self._link.now() - self._requested) * 1000
