@@ -1,0 +1,1 @@
+"""The server: WebSockets in, engines and stream cores behind, one event loop between them."""

@@ -1,0 +1,75 @@
+"""
+What one utterance adds to the metrics: audio sent and heard by rung, switches, delays, stalls.
+
+It counts what it is told and decides nothing.
+"""
+
+from __future__ import annotations
+
+from ..stream.outputs import Opened, Switched
+from ..units import FRAME_TICKS, ticks_to_seconds
+from ..wire.messages import Audio, BitRateHint
+from .heard import Heard
+from .metrics import Metrics
+
+FRAME_S = ticks_to_seconds(FRAME_TICKS)
+"""Seconds of audio in one packet."""
+
+
+class Account:
+    """
+    Args:
+        metrics: of the server.
+        asked_at: when the request came, seconds on the loop's clock.
+    """
+
+    def __init__(self, metrics: Metrics, asked_at: float) -> None:
+        self._metrics, self._asked_at = metrics, asked_at
+        self._first_chunk_at: float | None = None
+        self._delivered = False
+        self._tracks: dict[int, tuple[int, str]] = {}
+        self._heard = Heard()
+        self._carried = 0
+        self._stalls = self._stall_ms = 0
+
+    def carried(self, size: int) -> None:
+        """The connection has sent so many bytes more, of whatever kind."""
+        self._carried += size
+
+    def opened(self, event: Opened) -> None:
+        """A track opened."""
+        self._tracks[event.track] = (event.rank, event.rung.name)
+
+    def switched(self, event: Switched) -> None:
+        """What is sent changed; where a track was retuned, from its next message on."""
+        self._tracks[event.track] = (event.rank, event.target.name)
+        self._metrics.switches.labels(event.source.name, event.target.name, event.reason.code).inc()
+
+    def first_chunk(self, at: float) -> None:
+        """The engine's first samples came."""
+        self._first_chunk_at = at
+        self._metrics.first_raw.observe(at - self._asked_at)
+
+    def sent(self, audio: Audio, at: float) -> None:
+        """A message of audio went into the kernel; `carried` has been told of it."""
+        rank, rung = self._tracks[audio.track]
+        self._heard.sent(self._carried, rank, audio.pts, len(audio.packets), rung)
+        sounding = sum(audio.pts + n * FRAME_TICKS >= 0 for n in range(len(audio.packets)))
+        self._metrics.sent_seconds.labels(rung).inc(sounding * FRAME_S)
+        if not self._delivered and sounding and self._first_chunk_at is not None:
+            self._delivered = True
+            self._metrics.first_delivered.observe(at - self._asked_at)
+            self._metrics.first_added.observe(at - self._first_chunk_at)
+
+    def report(self, hint: BitRateHint, outstanding: int) -> None:
+        """What the listener says of itself; `outstanding` bytes are on their way to it."""
+        metrics = self._metrics
+        for rung, ticks in self._heard.report(hint.received, hint.played).items():
+            metrics.played_seconds.labels(rung).inc(ticks_to_seconds(ticks))
+        metrics.bank.observe(hint.buffer_ms / 1000)
+        metrics.outstanding.observe(outstanding)
+        metrics.clamped.inc(hint.clamped)
+        metrics.stalls.inc(max(0, hint.stalls - self._stalls))
+        metrics.stalled_seconds.inc(max(0, hint.stall_ms - self._stall_ms) / 1000)
+        self._stalls = max(self._stalls, hint.stalls)
+        self._stall_ms = max(self._stall_ms, hint.stall_ms)

@@ -1,0 +1,215 @@
+"""
+The server as a whole: its parts, how they start and how they stop.
+
+    server = Server(settings)
+    await server.start()      # listens from here on; the engine is ready when it returns
+    ... server.url ...
+    await server.stop()
+
+`run` is the same for a program of its own: until a signal, and then with time to finish.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from aiohttp import web
+
+from ..audio import libopus
+from ..engine.pool import EngineSpec, Pool
+from ..engine.pool import Limits as PoolLimits
+from . import tls
+from .auth import Auth
+from .config import Settings
+from .front import PATH, Front
+from .limits import Admission, StreamIds
+from .metrics import Metrics
+from .policies import LinkMemory, Policies
+from .recording import Recordings
+from .session import Shared
+from .sockets import listen
+from .utterance import Services
+from .workshop import Workshop
+
+log = logging.getLogger(__name__)
+
+DEAD_PEER_SLACK_S = 10.0
+"""Seconds that the kernel holds a silent peer longer than we do, so that our rule is the one that binds."""
+
+WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
+"""Addresses that mean every address of the machine, and where a client on it finds them."""
+
+
+class Server:
+    """
+    One server: an engine pool, codec threads and a front door. Made inside a running event loop.
+
+    Args:
+        settings: see `config`.
+
+    Raises:
+        ConfigError: a bad certificate, file of keys or policy, or a folder that cannot be written.
+        MissingDependency, OpusError: no libopus that can be used.
+    """
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self.settings = settings = settings or Settings()
+        self.port = settings.server.port
+        """The port that it listens on, once started."""
+        self.listening = asyncio.Event()
+        """Set once it listens; the engine may still be loading."""
+        self.metrics = Metrics()
+        self._tls = tls.context(settings.tls)
+        auth = Auth(settings.auth)
+        opus = settings.stream.opus_library
+        library = libopus.load(str(opus) if opus else None)
+        self.pool = _pool(settings)
+        self._workshop = Workshop(settings.server.codec_threads)
+        self._idle = asyncio.Event()
+        self._draining = False
+        self._admission = Admission(settings.limits, self._idle.set)
+        self._recordings = Recordings(settings.record) if settings.record.dir else None
+        services = Services(settings, self.pool, self._workshop, library, self.metrics, self._recordings)
+        policies = Policies(settings, auth.key_names)
+        memory = LinkMemory(policies.longest_memory_s)
+        ids = StreamIds(settings.limits.stream_ids, settings.limits.stream_ids_s)
+        shared = Shared(services, self._admission, ids, policies, memory, lambda: self._draining)
+        self._front = Front(auth, shared)
+        close_s = settings.limits.close_timeout_s
+        self._runner = web.AppRunner(self._front.app, access_log=None, shutdown_timeout=close_s)
+        self._lag: asyncio.Task[None] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where a client on this machine connects: ws://127.0.0.1:8765/v1/stream."""
+        return f"{'wss' if self._tls else 'ws'}://{self._place}{PATH}"
+
+    @property
+    def http_url(self) -> str:
+        """The same place for /healthz, /readyz and /metrics, without a path."""
+        return f"{'https' if self._tls else 'http'}://{self._place}"
+
+    @property
+    def _place(self) -> str:
+        host = WILDCARDS.get(self.settings.server.host, self.settings.server.host)
+        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+
+    async def start(self) -> None:
+        """
+        Listen, and load the engine; returns when it can speak. /readyz says no until then.
+
+        Raises:
+            ConfigError: the port is in use, or the address is not of this machine.
+            MissingDependency, EngineError: the engine does not start.
+        """
+        try:
+            await self._listen()
+            self._workshop.start()
+            if self._recordings:
+                self._recordings.start()
+            self._lag = asyncio.ensure_future(self.metrics.watch_loop())
+            await self.pool.start()
+        except BaseException:
+            await self.stop()
+            raise
+        log.info("listening on %s", self.url)
+
+    async def _listen(self) -> None:
+        settings = self.settings
+        server, silence_s = settings.server, settings.limits.idle_timeout_s
+        sockets = listen(server.host, server.port, server.backlog_connections, silence_s + DEAD_PEER_SLACK_S)
+        self.port = sockets[0].getsockname()[1]
+        await self._runner.setup()
+        for one in sockets:
+            await web.SockSite(self._runner, one, ssl_context=self._tls).start()
+        self.listening.set()
+
+    async def drain(self) -> None:
+        """Take nothing new, and wait until what runs is sent, at most `server.drain_s`."""
+        self._draining = True
+        deadline_s = self.settings.server.drain_s
+        for session in list(self._front.sessions):
+            session.go_away(deadline_s)
+        self._idle.clear()
+        if self._admission.streams:
+            try:
+                await asyncio.wait_for(self._idle.wait(), deadline_s)
+            except TimeoutError:
+                log.warning("%d streams were not sent in time", self._admission.streams)
+
+    async def stop(self) -> None:
+        """Close every connection with 1012, end the engine; returns when nothing is left. Twice is once."""
+        self._draining = True
+        for site in list(self._runner.sites):
+            await site.stop()
+        for session in list(self._front.sessions):
+            session.shut()
+        tasks = [
+            task for task in self._front.sessions.values() if task and task is not asyncio.current_task()
+        ]
+        if tasks:
+            await asyncio.wait(tasks, timeout=2 * self.settings.limits.close_timeout_s)
+        await self._runner.cleanup()
+        await self.pool.stop()
+        self._workshop.stop()
+        if self._recordings:
+            await asyncio.to_thread(self._recordings.stop)
+        if self._lag:
+            self._lag.cancel()
+            await asyncio.wait([self._lag])
+
+
+def _pool(settings: Settings) -> Pool:
+    engine = settings.engine
+    return Pool(
+        EngineSpec(engine.kind, engine.options, engine.python),
+        engine.workers,
+        limits=PoolLimits(
+            load_s=engine.load_s,
+            first_chunk_s=engine.first_chunk_s,
+            gap_s=engine.gap_s,
+            queue=settings.limits.streams,  # each stream waits with one clause at most
+        ),
+    )
+
+
+async def run(settings: Settings, started: Callable[[Server], None] = lambda server: None) -> None:
+    """
+    Serve until SIGTERM or SIGINT; then let running streams finish, and stop. A second signal hurries.
+
+    Args:
+        started: called with the server once it can speak.
+
+    Raises:
+        As `Server` and `Server.start`.
+    """
+    server = Server(settings)
+    loop, told = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told.set)
+    try:
+        await _until(told, server.start())
+        if not told.is_set():
+            started(server)
+            await told.wait()
+            log.info("stopping; running streams have %g s", settings.server.drain_s)
+            told.clear()
+            await _until(told, server.drain())
+    finally:
+        await server.stop()
+
+
+async def _until(told: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
+    """Do `work`, or leave it when the event comes first."""
+    task, waiter = asyncio.ensure_future(work), asyncio.ensure_future(told.wait())
+    await asyncio.wait([task, waiter], return_when=asyncio.FIRST_COMPLETED)
+    waiter.cancel()
+    task.cancel()
+    if task.done():
+        task.result()
+    else:
+        await asyncio.wait([task])

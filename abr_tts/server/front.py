@@ -1,0 +1,198 @@
+"""
+The front door: what the server answers to HTTP, and how a request becomes a session.
+
+Everything that can be refused before a WebSocket exists is refused here with an HTTP status,
+which any client and proxy understands: 400 wrong protocol, 401 key, 403 page, 503 full or stopping.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+
+from aiohttp import web
+
+from .. import __version__
+from ..errors import Overloaded
+from ..wire.connection import Connection
+from ..wire.limits import Limits
+from .auth import Auth
+from .config import LimitSettings
+from .metrics import CONTENT_TYPE
+from .session import Session, Shared
+from .utterance import FINISHING, SPEAKING, WAITING
+
+log = logging.getLogger(__name__)
+
+PATH = "/v1/stream"
+"""Where the WebSocket is (protocol/SPEC.md)."""
+
+SUBPROTOCOL = "abr-tts.v1"
+"""What both sides speak there (protocol/SPEC.md)."""
+
+OVERSIZE_BYTES = 65_536
+"""Up to so much beyond the limit a message is still read, so that the client is told the limit in
+words; beyond, aiohttp closes with 1009 and no word."""
+
+CLOSE_CODES = frozenset({1000, 1001, 1005, 1006, 1008, 1009, 1011, 1012, 1013})
+"""Close codes that are counted by name; a client may send any, and a label must have few values."""
+
+
+class Front:
+    """
+    Args:
+        auth: who may connect.
+        shared: what all sessions share.
+    """
+
+    def __init__(self, auth: Auth, shared: Shared) -> None:
+        self._auth, self._shared = auth, shared
+        self._services = shared.services
+        self._settings = shared.services.settings
+        self._limits = wire_limits(self._settings.limits)
+        self.sessions: dict[Session, asyncio.Task[None] | None] = {}
+        """Every open session, with the task that serves it."""
+        self.app = web.Application()
+        self.app.router.add_get(PATH, self._stream)
+        self.app.router.add_get("/healthz", self._healthz)
+        self.app.router.add_get("/readyz", self._readyz)
+        self.app.router.add_get("/metrics", self._metrics)
+        self._watch()
+
+    # ------------------------------------------------------------ for machines that watch
+
+    async def _healthz(self, request: web.Request) -> web.Response:
+        """The process lives."""
+        return web.json_response({"status": "ok", "version": __version__})
+
+    async def _readyz(self, request: web.Request) -> web.Response:
+        """Whether a new stream would be taken; 503 while the engine loads, and while stopping."""
+        stats = self._services.pool.stats
+        draining = self._shared.draining()
+        ready = stats.ready > 0 and not draining
+        detail = {
+            "ready": ready,
+            "draining": draining,
+            "engine": self._settings.engine.kind,
+            "workers": stats.size,
+            "workers_ready": stats.ready,
+            "clauses_waiting": stats.waiting,
+            "connections": self._shared.admission.connections,
+            "streams": self._shared.admission.streams,
+        }
+        return web.json_response(detail, status=200 if ready else 503)
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        return web.Response(body=self._services.metrics.text(), headers={"Content-Type": CONTENT_TYPE})
+
+    def _watch(self) -> None:
+        watch, pool = self._services.metrics.watch, self._services.pool
+        admission = self._shared.admission
+        watch("connections", "Connections open", lambda: admission.connections)
+        watch("outstanding_bytes", "On their way to all clients", self._outstanding)
+        watch("engine_workers_ready", "Engine processes that can speak", lambda: pool.stats.ready)
+        watch("engine_workers_busy", "Engine processes that speak", lambda: pool.stats.busy)
+        watch("engine_clauses_waiting", "Clauses that wait for one", lambda: pool.stats.waiting)
+        watch("engine_workers_lost", "Engine processes that ended unasked", lambda: pool.stats.lost)
+        self._services.metrics.watch_states("streams", "Streams by state", self._states)
+
+    def _outstanding(self) -> int:
+        return sum(session.outstanding_bytes for session in self.sessions)
+
+    def _states(self) -> dict[str, int]:
+        states = dict.fromkeys((WAITING, SPEAKING, FINISHING), 0)
+        for session in self.sessions:
+            session.count(states)
+        return states
+
+    # ------------------------------------------------------------ speech
+
+    async def _stream(self, request: web.Request) -> web.StreamResponse:
+        self._check(request)
+        try:
+            self._shared.admission.connect()
+        except Overloaded as error:
+            raise _unavailable(error.message, error.retry_after or 1.0) from None
+        self._services.metrics.opened.inc()
+        # No WebSocket heartbeat of ours: clients ping by the protocol, which also measures their round
+        # trip, is answered at once, and keeps both directions of a proxy alive; `idle_s` does the rest.
+        socket = web.WebSocketResponse(
+            protocols=(SUBPROTOCOL,),
+            compress=False,  # a browser offers deflate; Opus does not shrink, and memory would grow
+            max_msg_size=self._settings.limits.message_bytes + OVERSIZE_BYTES,
+            timeout=self._settings.limits.close_timeout_s,
+        )
+        try:
+            await socket.prepare(request)
+            await self._serve(request, socket)
+        finally:
+            self._shared.admission.disconnect()
+            code = socket.close_code or 1006
+            self._services.metrics.closed.labels(code if code in CLOSE_CODES else "other").inc()
+        return socket
+
+    async def _serve(self, request: web.Request, socket: web.WebSocketResponse) -> None:
+        transport = request.transport
+        if transport is None:
+            return  # it left while we greeted
+        name = secrets.token_hex(8)
+        connection = Connection(
+            "server",
+            asyncio.get_running_loop().time(),
+            self._limits,
+            session=name,
+            server=f"abr-tts/{__version__}",
+        )
+        caller = self._auth.caller(request.headers, request.remote or "")
+        session = Session(socket, transport, connection, caller, self._shared)
+        self.sessions[session] = asyncio.current_task()
+        log.debug("session %s opens from %s", name, request.remote)
+        try:
+            await session.run()
+        except Exception:
+            log.exception("session %s failed", name)
+        finally:
+            del self.sessions[session]
+            log.debug("session %s is over", name)
+
+    def _check(self, request: web.Request) -> None:
+        """Refuse before the upgrade what can be refused."""
+        if self._shared.draining():
+            raise _unavailable("the server is stopping", 1.0)
+        if not self._auth.allows_origin(request.headers):
+            raise web.HTTPForbidden(text="pages of this origin may not connect; see auth.origins\n")
+        if not self._auth.allows_key(request.headers):
+            raise web.HTTPUnauthorized(
+                text="an API key is needed: Authorization: Bearer <key>\n",
+                headers={"WWW-Authenticate": "Bearer"},
+            )
+        if request.headers.get("Upgrade", "").lower() != "websocket":
+            raise web.HTTPUpgradeRequired(
+                text=f"this is a WebSocket with the subprotocol {SUBPROTOCOL}\n",
+                headers={"Upgrade": "websocket"},
+            )
+        offered = request.headers.get("Sec-WebSocket-Protocol", "").split(",")
+        if SUBPROTOCOL not in (item.strip() for item in offered):
+            raise web.HTTPBadRequest(text=f"the client must offer the subprotocol {SUBPROTOCOL}\n")
+
+
+def wire_limits(settings: LimitSettings) -> Limits:
+    """The settings that bind a single connection, as its protocol wants them."""
+    return Limits(
+        message_bytes=settings.message_bytes,
+        text_chars=settings.text_chars,
+        streams=settings.streams_per_connection,
+        messages_per_s=settings.messages_per_s,
+        message_burst=settings.message_burst,
+        hello_s=settings.hello_timeout_s,
+        idle_s=settings.idle_timeout_s,
+        ping_s=settings.ping_s,
+        hint_ms=settings.hint_ms,
+    )
+
+
+def _unavailable(words: str, retry_after_s: float) -> web.HTTPServiceUnavailable:
+    return web.HTTPServiceUnavailable(
+        text=words + "\n", headers={"Retry-After": str(max(1, round(retry_after_s)))}
+    )
