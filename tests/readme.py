@@ -1,0 +1,39 @@
+"""
+The commands of README.md, by the name in the comment before each: `<!-- command: NAME -->`.
+
+`.ci/run` prints them with `python tests/readme.py NAME`, so that what it runs is what is written.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+README = Path(__file__).resolve().parent.parent / "README.md"
+BLOCK = re.compile(r"^<!-- command: (?P<name>[\w-]+) -->\n```(?P<kind>\w+)\n(?P<body>.*?)^```$", re.M | re.S)
+
+
+def blocks(text: str) -> dict[str, str]:
+    """
+    The marked blocks of a Markdown text, by name.
+
+    Raises:
+        ValueError: a name twice, or a marker without a block.
+    """
+    found = [match.group("name", "body") for match in BLOCK.finditer(text)]
+    if len(dict(found)) != len(found) or len(found) != text.count("<!-- command:"):
+        raise ValueError("a command of the README is named twice or has no block")
+    return dict(found)
+
+
+def command(name: str) -> str:
+    """
+    The block called `name`.
+
+    Raises:
+        KeyError: the README has none of this name.
+    """
+    return blocks(README.read_text("utf-8"))[name]
+
+
+if __name__ == "__main__":
+    print(command(sys.argv[1]), end="")
