@@ -17,8 +17,8 @@ from ..wire.messages import Hello, StreamStart
 from .auth import Caller
 from .policies import Policies
 
-MODES = ("stream",)
-"""How a request may want its speech."""
+STREAM, WHOLE = MODES = ("stream", "whole")
+"""How a request may want its speech: to be heard as it is made, or to be kept."""
 
 VOICE_CHARS = 200
 """Characters by whose script a voice is chosen: those of the first clause. A book is not read for it."""
@@ -55,6 +55,8 @@ def receive(request: StreamStart, hello: Hello, pool: Pool, policies: Policies, 
     listener = tuple(sorted(codecs)), voice.sample_rate, hello.level
     if request.rung is None:
         terms = Terms(*listener, policy=policy)
+        if request.mode == WHOLE:
+            terms = Terms(*listener, rung=terms.best)
         return Accepted(voice, terms, terms.first)
     rung = FULL[request.rung]
     if rung.codec not in codecs:
