@@ -34,13 +34,14 @@ MAY_IMPORT = {
     "sim": UP_TO_STREAM,
     "client": ("units", "errors", "audio", "wire", "stream", "__init__"),
     "server": (*UP_TO_STREAM, "engine", "__init__"),
+    "demo": (*UP_TO_STREAM, "sim", "client", "engine", "server", "__init__"),
     "cli": None,
     "__main__": None,
 }
 """Room: the rooms (or single modules) it may import beside itself; None: anything. `__init__` is the
 package itself, which holds the version and imports nothing."""
 
-PURE = frozenset({"units", "errors", "audio", "wire", "control", "stream", "sim"})
+PURE = frozenset({"units", "errors", "trace", "audio", "wire", "control", "stream", "sim"})
 IMPURE_MODULES = words(
     "asyncio concurrent datetime logging multiprocessing os secrets selectors signal socket ssl",
     "subprocess threading time uuid aiohttp",

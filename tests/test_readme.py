@@ -25,6 +25,7 @@ import trustme
 from abr_tts import errors
 from abr_tts.client import Client
 from abr_tts.control.ladder import FULL
+from abr_tts.control.policy_file import PRESETS
 from abr_tts.server.config import Settings
 
 from . import readme
@@ -85,7 +86,11 @@ def test_every_rung_is_listed_with_its_bitrate():
             first, rest = "opus64", [f"opus{number:g}" for number in numbers[1:]]
         found |= dict(zip([first, *rest], numbers, strict=True))
     assert found == {rung.name: round(rung.kbps) for rung in FULL.rungs}
-    assert f"gets `{Settings().stream.rung}`" in TEXT
+
+
+def test_every_preset_is_named():
+    policies = TEXT.split("### Policies\n")[1].split("\n#")[0]
+    assert all(f"`{name}`" in policies for name in PRESETS)
 
 
 @pytest.mark.parametrize("folder", [".", "docs", "protocol"])

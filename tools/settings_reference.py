@@ -42,6 +42,9 @@ def reference() -> str:
 
 def shown(default: object) -> str:
     """A default as TOML writes it; nothing for none."""
+    if isinstance(default, dict) and default:
+        pairs = ", ".join(f"{key} = {json.dumps(value)}" for key, value in default.items())
+        return f"`{{ {pairs} }}`"
     return "" if default is None or default in ((), {}) else f"`{json.dumps(default)}`"
 
 

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import os
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -34,8 +35,8 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "demo",
         help="hear and see it adapt, beside a fixed stream",
-        description="Speak a text over an emulated link that collapses and recovers, twice at once: adaptive, "
-        "and as 22 kHz PCM paced 1 s ahead of the listener. Takes as long as the speech, in real time.",
+        description="Speak a text over an emulated link that collapses and recovers, twice at once: "
+        "adaptive, and as 22 kHz PCM paced 1 s ahead of the listener. It takes as long as the speech does.",
         epilog=f"Leaves adaptive.wav, fixed.wav, decisions.jsonl and demo.svg in DIR (./{FOLDER}).",
     )
     parser.add_argument("--out", metavar="DIR", type=Path, default=Path(FOLDER), help="where the files go")
@@ -149,12 +150,9 @@ class Line:
             return
         self._next = now + (REDRAW_S if self._redrawn else RETELL_S)
         words = f"{second:5.1f} s  link {kbps:4.0f} kbit/s | {' | '.join(arms)}"
-        print(
-            f"{ERASE}{words}" if self._redrawn else words,
-            end="" if self._redrawn else "\n",
-            file=sys.stderr,
-            flush=True,
-        )
+        if self._redrawn:
+            words = ERASE + words[: shutil.get_terminal_size().columns - 1]
+        print(words, end="" if self._redrawn else "\n", file=sys.stderr, flush=True)
 
     def end(self) -> None:
         """The line goes."""

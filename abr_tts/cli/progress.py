@@ -47,7 +47,9 @@ class Progress:
         if self._shown and now >= self._next:
             self._next = now + REDRAW_S
             times = "switch" if switches == 1 else "switches"
-            words = f"{seconds:7.1f} s  {rung:8} bank {bank_ms / 1000:4.1f} s  {switches} {times}{self._change}"
+            words = (
+                f"{seconds:7.1f} s  {rung:8} bank {bank_ms / 1000:4.1f} s  {switches} {times}{self._change}"
+            )
             print(ERASE + words[: _columns() - 1], end="", file=sys.stderr, flush=True)
 
     def end(self, words: str = "") -> None:

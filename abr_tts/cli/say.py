@@ -80,6 +80,7 @@ async def _say(arguments: argparse.Namespace, text: str, output: Output) -> None
 
             url = await stack.enter_async_context(own_server())
         from ..client import Client
+        from .wav import WavFile
 
         key = arguments.api_key or os.environ.get(KEY_VARIABLE)
         client = await stack.enter_async_context(Client(url, api_key=key, insecure=arguments.insecure))
@@ -93,6 +94,7 @@ async def _say(arguments: argparse.Namespace, text: str, output: Output) -> None
             policy=arguments.policy,
             out_rate=arguments.rate,
             realtime=arguments.realtime,
+            whole=isinstance(output, WavFile) and not arguments.realtime,
             events=progress.note,
         )
         await _hear(speech, output, progress)

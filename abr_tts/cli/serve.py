@@ -21,6 +21,8 @@ FLAGS = {
     "workers": "engine.workers",
     "cert": "tls.cert_file",
     "key": "tls.key_file",
+    "policy": "stream.policy",
+    "record": "record.dir",
 }
 """Flags that stand for a setting of their own; every other setting is reached by `--set`."""
 
@@ -41,6 +43,8 @@ def add(subparsers: Any) -> None:
     parser.add_argument("--workers", metavar="N", help="engine processes (engine.workers)")
     parser.add_argument("--cert", metavar="PEM", help="certificate, for wss:// (tls.cert_file)")
     parser.add_argument("--key", metavar="PEM", help="its private key (tls.key_file)")
+    parser.add_argument("--policy", metavar="POLICY", help="a preset, or a policy file (stream.policy)")
+    parser.add_argument("--record", metavar="DIR", help="a trace of each stream goes there (record.dir)")
     parser.add_argument(
         "--set", metavar="SECTION.KEY=VALUE", action="append", default=[], help="any setting; may be repeated"
     )

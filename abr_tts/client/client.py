@@ -135,6 +135,7 @@ class Client:
         policy: str | None = None,
         out_rate: int | None = None,
         realtime: bool = False,
+        whole: bool = False,
         events: Callable[[Event], None] | None = None,
     ) -> Speech:
         """
@@ -147,6 +148,8 @@ class Client:
             rung: hold the stream at this rung of the ladder, such as `opus24`; it adapts when None.
             policy: how it adapts, by the name of one of the server's policies; the server's own when None.
             out_rate: Hz of the samples handed out, a multiple of 50; the engine's when None.
+            whole: the speech is to be kept, not heard as it comes: all of it at one rung, the best of the
+                policy, as fast as the link carries it.
             realtime: hand out a frame every 20 ms and count stalls, as a sound card would,
                 instead of each frame as soon as it is there.
             events: called with `Track`, `Switch`, `Mark` and warnings (`Error`) as they arrive.
@@ -174,6 +177,7 @@ class Client:
             speed=speed,
             rung=rung,
             policy=policy,
+            mode="whole" if whole else "stream",
         )
         speech = Speech(self._pump, request, player, realtime=realtime, events=events)
         self._pump.open(speech, request)

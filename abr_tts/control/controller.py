@@ -91,6 +91,13 @@ class Plan:
     bank_reason: Reason
     upgrade_reason: Reason
 
+    def differs(self, other: Plan) -> bool:
+        """Whether it is news after `other`: another rung, or another kind of reason."""
+        return self._gist() != other._gist()
+
+    def _gist(self) -> tuple[Rung, Rung | None, str, str]:
+        return self.bank, self.upgrade, self.bank_reason.code, self.upgrade_reason.code
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:

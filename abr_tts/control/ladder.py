@@ -9,8 +9,7 @@ families opens a new track (a splice).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
 
 from ..errors import NoCommonFormat, UnknownRung
 from ..units import FRAMES_PER_SECOND
@@ -53,6 +52,14 @@ class Rung:
     sample_rate: int
     kbps: float
     family: str
+    wire_kbps: float = field(init=False, compare=False, repr=False)
+    """What the link must carry for this rung in real time: audio in messages of the usual length,
+    with the headers of WebSocket, TLS, TCP and IP."""
+
+    def __post_init__(self) -> None:
+        frames = self.frames_per_message
+        kbps = wire_bytes(self.message_bytes(frames)) * 8 / 1000 * FRAMES_PER_SECOND / frames
+        object.__setattr__(self, "wire_kbps", kbps)
 
     @property
     def frames_per_message(self) -> int:
@@ -69,25 +76,11 @@ class Rung:
         head = 3 if self.packet_bytes > 255 else 2
         return MESSAGE_HEAD_BYTES + round(frames * (self.packet_bytes + head))
 
-    @property
-    def wire_kbps(self) -> float:
-        """
-        What the link must carry for this rung in real time: audio in messages of the usual
-        length, with the headers of WebSocket, TLS, TCP and IP.
-        """
-        return _wire_kbps(self)
-
 
 def wire_bytes(payload: int) -> int:
     """Bytes on the link of a WebSocket message of `payload` bytes that travels by itself."""
     framed = payload + FRAMING_BYTES
     return framed + SEGMENT_HEAD_BYTES * -(-framed // SEGMENT_BYTES)
-
-
-@cache
-def _wire_kbps(rung: Rung) -> float:
-    frames = rung.frames_per_message
-    return wire_bytes(rung.message_bytes(frames)) * 8 / 1000 * FRAMES_PER_SECOND / frames
 
 
 def pcm(name: str, rate: int) -> Rung:

@@ -46,6 +46,9 @@ LOOK = 16
 """Characters to look back over closers or spaces, and ahead over spaces, before giving up: with no
 bound a megabyte of them costs hours. Chosen here."""
 
+BACK = 2 * LOOK
+"""Characters before the one asked about that `after` may look at: closers, and a word before them."""
+
 _ABBREVIATIONS = frozenset(
     (
         *("mr", "mrs", "ms", "dr", "prof", "st", "vs", "rev", "gen", "col", "capt", "lt", "sgt", "hon"),
@@ -67,8 +70,8 @@ def after(text: str, index: int, final: bool) -> int:
         mark = _mark_before(text, index) if char in _CLOSERS else index
         return _after_mark(text, index, mark, final)
     if char.isspace():
-        return _after_space(text, index)
-    return _between_letters(text, index)
+        return _after_space(text, index, final)
+    return _between_letters(text, index, final)
 
 
 def _mark_before(text: str, index: int) -> int:
@@ -122,7 +125,7 @@ def _word_before(text: str, index: int) -> str:
     return words[-1].lstrip("".join(_OPENERS)) if words and not text[index - 1].isspace() else ""
 
 
-def _after_space(text: str, index: int) -> int:
+def _after_space(text: str, index: int, final: bool) -> int:
     char = text[index]
     if char in _GLUE:
         return NONE
@@ -130,8 +133,11 @@ def _after_space(text: str, index: int) -> int:
         return HARD
     if char in "\n\u2028\v\f":
         return SOFT
-    between_digits = 0 < index < len(text) - 1 and text[index - 1].isdigit() and text[index + 1].isdigit()
-    return WEAK if between_digits else SPACE
+    if index == 0 or not text[index - 1].isdigit():
+        return SPACE
+    if index + 1 == len(text):
+        return SPACE if final else WAIT
+    return WEAK if text[index + 1].isdigit() else SPACE
 
 
 def _spaces_before(text: str, index: int) -> str:
@@ -140,10 +146,10 @@ def _spaces_before(text: str, index: int) -> str:
     return before[len(before.rstrip()) :]
 
 
-def _between_letters(text: str, index: int) -> int:
+def _between_letters(text: str, index: int, final: bool) -> int:
     """Chinese and Japanese may be cut between any two characters, except before closing marks."""
     if index + 1 == len(text):
-        return NONE
+        return NONE if final else WAIT
     char, following = text[index], text[index + 1]
     if script_of(char) not in UNSPACED and script_of(following) not in UNSPACED:
         return NONE

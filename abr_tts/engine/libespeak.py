@@ -18,8 +18,12 @@ With AUDIO_OUTPUT_RETRIEVAL the library stalls after a cancel."""
 DONT_EXIT = 0x8000
 """espeakINITIALIZE_DONT_EXIT: without it a wrong data path ends the process by exit(1)."""
 
-CHUNK_MS = 60
-"""Length of one callback's PCM. The first comes after 0.1 ms all the same (measured)."""
+CHUNK_MS = 80
+"""
+Length of one callback's PCM: four frames, the least of which a 22 050 Hz stream can code its first
+one as Opus (`resample.lag_frames` and that frame). With a shorter chunk the listener waits for the
+second; 20 ms of speech cost the engine 25 µs (measured).
+"""
 
 RATE_PARAMETER = 1
 """espeakRATE (speak_lib.h)."""

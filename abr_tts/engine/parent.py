@@ -262,6 +262,7 @@ class WorkerHandle(asyncio.Protocol):
         if request is None or record.id != self._current:
             return  # cancelled: what was on its way
         self._deadline = self._heard + self._limits.gap_s
+        self._arm()  # the first chunk's limit was the longer one; after that this is two comparisons
         samples = self._joiner.push(record.data)
         if samples.size and not request.pcm(samples):
             self.cancel(request)

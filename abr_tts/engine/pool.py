@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from typing import Optional
 
 from ..errors import Busy, EngineError, EngineLost, MissingDependency
 from . import ipc
 from .base import Abilities, Sink, Voice
 from .parent import BUSY, IDLE, STARTING, WorkerHandle
+from .queue import Queue
 from .spec import EngineSpec, Limits
 from .ticket import Counts, PoolStats, Ticket
 from .voices import Catalogue
@@ -48,8 +48,7 @@ class Pool:
         self.abilities = Abilities(spec.kind)
         self._catalogue = Catalogue((), self.abilities)
         self._workers: set[WorkerHandle] = set()
-        self._urgent: deque[Ticket] = deque()
-        self._queue: deque[Ticket] = deque()
+        self._queue: Queue[Ticket] = Queue()
         self._tasks: set[asyncio.Task[None]] = set()
         self._pauses: set[asyncio.TimerHandle] = set()
         self._first: Optional[asyncio.Future[None]] = None
@@ -159,10 +158,7 @@ class Pool:
             )
 
     def _fault_waiting(self) -> None:
-        waiting = [*self._urgent, *self._queue]
-        self._urgent.clear()
-        self._queue.clear()
-        for ticket in waiting:
+        for ticket in self._queue.clear():
             ticket.finish(EngineLost(self._out_of_service))
 
     # -- requests -------------------------------------------------------------------------
@@ -195,7 +191,7 @@ class Pool:
 
         Args:
             first: the first clause of a stream, which a listener waits for: it overtakes
-                waiting clauses that are not.
+                waiting clauses that are not (see `queue.Queue`).
 
         Raises:
             Busy: too many requests wait already.
@@ -216,14 +212,13 @@ class Pool:
             best = min(idle, key=lambda worker: (worker.last_voice != voice.name, worker.served))
             self._give(best, ticket)
         else:
-            (self._urgent if first else self._queue).append(ticket)
+            self._queue.add(ticket, first)
         return ticket
 
     def _dispatch(self, worker: WorkerHandle) -> None:
-        """Give an idle worker the request that waits longest, if one does."""
-        queue = self._urgent or self._queue
-        if queue and worker.state == IDLE:
-            self._give(worker, queue.popleft())
+        """Give an idle worker the next request, if one waits."""
+        if worker.state == IDLE and (ticket := self._queue.take()) is not None:
+            self._give(worker, ticket)
 
     def _give(self, worker: WorkerHandle, ticket: Ticket) -> None:
         ticket.worker = worker
@@ -232,10 +227,8 @@ class Pool:
     def _on_cancel(self, ticket: Ticket) -> None:
         if ticket.worker is not None:
             ticket.worker.cancel(ticket)
-            return
-        for queue in (self._urgent, self._queue):
-            if ticket in queue:
-                queue.remove(ticket)
+        else:
+            self._queue.remove(ticket)
 
     @property
     def ready(self) -> int:
@@ -245,7 +238,7 @@ class Pool:
     @property
     def waiting(self) -> int:
         """Requests without a worker yet."""
-        return len(self._urgent) + len(self._queue)
+        return len(self._queue)
 
     @property
     def stats(self) -> PoolStats:

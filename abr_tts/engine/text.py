@@ -69,6 +69,16 @@ class Clauser:
         self._held = ""
         self._offset = 0
         self._half = ""
+        self._piece = _Piece(0)
+        self._at = 0
+        """What of `_held` has been looked at: the next text is read on from here."""
+        self._open = False
+        """The boundary before `_at` is not known yet."""
+
+    @property
+    def held(self) -> int:
+        """Characters kept in memory: less than a clause and what a boundary looks back over, of any text."""
+        return len(self._held)
 
     def feed(self, text: str) -> list[Clause]:
         """The clauses that are complete with `text`."""
@@ -85,16 +95,21 @@ class Clauser:
 
     def _cut(self, final: bool) -> list[Clause]:
         clauses: list[Clause] = []
-        at = 0
-        while (span := self._next(at, final)) is not None:
-            begin, at = span
-            clause = self._clause(begin, at)
+        while (end := self._next_end(final)) is not None:
+            clause = self._clause(self._piece.begin, end)
             if clause is not None:
                 clauses.append(clause)
                 self._first, self._limit = False, self._max
-        at = len(self._held) if final else at
-        self._held, self._offset = self._held[at:], self._offset + at
+            self._piece, self._at, self._open = _Piece(end), end, False
+        self._forget()
         return clauses
+
+    def _forget(self) -> None:
+        """Let go of what no clause needs any more, unpronounceable text as well as spoken."""
+        done = max(0, self._piece.begin - boundaries.BACK)
+        self._held, self._offset = self._held[done:], self._offset + done
+        self._piece.begin -= done
+        self._at -= done
 
     def _clause(self, begin: int, end: int) -> Optional[Clause]:
         held = self._held
@@ -107,32 +122,36 @@ class Clauser:
             return None
         return Clause(text, self._offset + begin, self._offset + end, main_script(text) or "")
 
-    def _next(self, at: int, final: bool) -> Optional[tuple[int, int]]:
-        """(begin, end) of the next clause in what is held, or None if it is not complete."""
-        text, piece = self._held, _Piece(at)
-        index = at
-        while index < len(text):
-            stop = _word_end(text, index)
+    def _next_end(self, final: bool) -> Optional[int]:
+        """Read on to where the piece at hand ends, or None if the text does not say yet."""
+        text, limit = self._held, self._limit
+        while True:
+            if self._open and self._ends(boundaries.after(text, self._at - 1, final)):
+                return self._at
+            index, piece = self._at, self._piece
+            if self._open or index == len(text):
+                return index if final and piece.begin < index else None
+            stop = _word_end(text, index, limit)
             weight, spoken = _measure(text[index]) if stop == index + 1 else (stop - index, True)
-            if piece.weight + weight > self._limit:
+            if piece.weight + weight > limit:
                 if piece.spoken or spoken:
-                    return piece.begin, piece.best_cut(text, index, self._limit)
-                piece = _Piece(index)
+                    return piece.best_cut(text, index, limit)
+                piece = self._piece = _Piece(index)
             piece.add(weight, spoken)
-            index = stop
-            strength = boundaries.after(text, index - 1, final)
-            if strength == WAIT:
-                return None
-            if self._ends(piece, strength):
-                if piece.spoken:
-                    return piece.begin, index
-                piece = _Piece(index)
-            elif piece.spoken:
-                piece.cuts[strength] = (index, piece.weight)
-        return (piece.begin, len(text)) if final and piece.begin < len(text) else None
+            self._at, self._open = stop, True
 
-    def _ends(self, piece: _Piece, strength: int) -> bool:
-        return strength == HARD or (strength == SOFT and self._first and piece.weight >= FIRST_MIN_CHARS)
+    def _ends(self, strength: int) -> bool:
+        """Whether a boundary of this strength at `_at` ends the piece; `_open` is left if it waits."""
+        if strength == WAIT:
+            return False
+        self._open, piece = False, self._piece
+        if strength == HARD or (strength == SOFT and self._first and piece.weight >= FIRST_MIN_CHARS):
+            if piece.spoken:
+                return True
+            self._piece = _Piece(self._at)
+        elif piece.spoken:
+            piece.cuts[strength] = (self._at - piece.begin, piece.weight)
+        return False
 
 
 class _Piece:
@@ -143,7 +162,7 @@ class _Piece:
         self.weight = 0
         self.spoken = False
         self.cuts: dict[int, tuple[int, int]] = {}
-        """Strength → the last boundary of it: (index, length up to there)."""
+        """Strength → the last boundary of it: (characters, length up to there)."""
 
     def add(self, weight: int, spoken: bool) -> None:
         self.spoken = self.spoken or spoken
@@ -154,7 +173,7 @@ class _Piece:
         for strength, least in ((SOFT, limit // 3), (SPACE, limit // 4), (WEAK, 0), (SPACE, 0), (SOFT, 0)):
             cut, weight = self.cuts.get(strength, (0, -1))
             if weight >= least:
-                return cut
+                return self.begin + cut
         if self.weight == 0 or text[index].isascii():  # in the midst of a word that is longer than all
             return index + limit - self.weight
         while index - 1 > self.begin and unicodedata.category(text[index])[0] == "M":
@@ -165,9 +184,15 @@ class _Piece:
 _WORD = re.compile("[A-Za-z0-9]+")
 
 
-def _word_end(text: str, index: int) -> int:
-    """End of the ASCII word that begins at `index`; of anything else the next character."""
-    match = _WORD.match(text, index)
+def _word_end(text: str, index: int, limit: int) -> int:
+    """
+    End of the ASCII word that begins at `index`; of anything else the next character.
+
+    What comes after `limit` letters cannot matter, and is not looked at: a word of a megabyte
+    would be read again for each of its clauses. Where a word is read in parts the clauses are
+    the same, since there is no boundary between them.
+    """
+    match = _WORD.match(text, index, index + limit + 1)
     return match.end() if match else index + 1
 
 

@@ -15,13 +15,16 @@ import asyncio
 import logging
 import signal
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any
 
 from aiohttp import web
 
 from ..audio import libopus
+from ..control.ladder import FULL
 from ..engine.pool import EngineSpec, Pool
 from ..engine.pool import Limits as PoolLimits
+from ..stream.track import prepare
 from . import tls
 from .auth import Auth
 from .config import Settings
@@ -66,14 +69,16 @@ class Server:
         self._tls = tls.context(settings.tls)
         auth = Auth(settings.auth)
         opus = settings.stream.opus_library
-        library = libopus.load(str(opus) if opus else None)
+        self._library = libopus.load(str(opus) if opus else None)
         self.pool = _pool(settings)
         self._workshop = Workshop(settings.server.codec_threads)
         self._idle = asyncio.Event()
         self._draining = False
         self._admission = Admission(settings.limits, self._idle.set)
         self._recordings = Recordings(settings.record) if settings.record.dir else None
-        services = Services(settings, self.pool, self._workshop, library, self.metrics, self._recordings)
+        services = Services(
+            settings, self.pool, self._workshop, self._library, self.metrics, self._recordings
+        )
         policies = Policies(settings, auth.key_names)
         memory = LinkMemory(policies.longest_memory_s)
         ids = StreamIds(settings.limits.stream_ids, settings.limits.stream_ids_s)
@@ -113,10 +118,17 @@ class Server:
                 self._recordings.start()
             self._lag = asyncio.ensure_future(self.metrics.watch_loop())
             await self.pool.start()
+            self._warm_up()
         except BaseException:
             await self.stop()
             raise
         log.info("listening on %s", self.url)
+
+    def _warm_up(self) -> None:
+        """Make the codecs ready, some 15 ms a sample rate, so that the first stream does not wait for it."""
+        for rate in {voice.sample_rate for voice in self.pool.voices}:
+            with suppress(ValueError):  # a rate that no stream can have: the stream will say so
+                prepare(self._library, rate, FULL.for_rate(rate).rungs)
 
     async def _listen(self) -> None:
         settings = self.settings

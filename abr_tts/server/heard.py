@@ -56,13 +56,17 @@ class Heard:
             if rung is not None:
                 heard[rung] = heard.get(rung, 0) + step
             self._played += step
+            self._forget()
         return heard
+
+    def _forget(self) -> None:
+        for spans in self._held:
+            while spans and spans[0].end <= self._played:
+                spans.popleft()
 
     def _rung_at(self, pts: int) -> str | None:
         """The rung played there: of the highest rank that has it, of its newest track."""
         for spans in reversed(self._held):
-            while spans and spans[0].end <= pts:
-                spans.popleft()
             found = None
             for span in spans:
                 if span.begin > pts:

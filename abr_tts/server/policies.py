@@ -81,9 +81,10 @@ class LinkMemory:
         self._memory = Memory(keep_s)
 
     def recall(self, policy: Policy, caller: Caller, now: float) -> Estimate | None:
-        """For a stream that starts now."""
+        """For a stream that starts now; what is older than its policy allows is not believed."""
         client = _client(policy, caller)
-        return self._memory.recall(client, now) if client else None
+        estimate = self._memory.recall(client, now) if client else None
+        return estimate if estimate is None or now - estimate.at < policy.memory_s else None
 
     def keep(self, policy: Policy, caller: Caller, estimate: Estimate | None) -> None:
         """From a stream that is under way or over."""

@@ -17,21 +17,35 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
 from ..audio.libopus import Library
 from ..audio.timeline import Timeline
-from ..control.controller import Controller, Decision, Layer, Observation
+from ..control.controller import BANK, UPGRADE, Controller, Decision, Learner, Observation, Plan
 from ..control.ladder import Rung
 from ..units import FRAME_TICKS, samples_to_ticks, seconds_to_ticks, ticks_to_samples
 from ..wire.compact import PACKETS_MOST
-from ..wire.messages import Audio, BitRateHint, Mark, StreamEnd, Switch
-from ..wire.messages import Track as TrackMessage
-from .outputs import Clamped, Credit, Drained, Encode, Finished, Notice, Opened, Output, Retained, Transmit
-from .pacer import KernelSample, Pacer, frames_between
-from .track import PREROLL_PACKETS, EncodeJob, Track, encode_lag
+from ..wire.messages import Audio, BitRateHint, Mark, StreamEnd
+from .layers import Layers
+from .outputs import (
+    Clamped,
+    Credit,
+    Decided,
+    Drained,
+    Encode,
+    Finished,
+    Notice,
+    Output,
+    Retained,
+    Transmit,
+    Transmitted,
+)
+from .pacer import NOTHING, Cargo, KernelSample, Pacer, frames_between
+from .playhead import EngineMeter, PlayHead
+from .track import PREROLL_PACKETS, EncodeJob, encode_lag
 
 KEEP_BEHIND_FRAMES = PREROLL_PACKETS + 2
 """Frames of the timeline kept behind the play head: a track that opens at the head feeds its
@@ -67,15 +81,16 @@ class StreamCore:
         self._setup = setup
         self._timeline = Timeline(setup.rate)
         self._pacer = Pacer(seconds_to_ticks(setup.max_lead_s))
+        self._layers = Layers(setup.handle, setup.rate, setup.library)
+        self._head, self._engine = PlayHead(), EngineMeter()
+        self._learner = setup.controller if isinstance(setup.controller, Learner) else None
         self._outputs: deque[Output] = deque([Credit(1)])
-        self._live: dict[int, Track] = {}
-        self._tracks_opened = 0
         self._job: EncodeJob | None = None
-        self._unsent: deque[int] = deque()
-        self._retained: deque[Retained] = deque()
-        self._played = 0
+        self._unsent: deque[Cargo] = deque()
+        self._retained: tuple[deque[Retained], deque[Retained]] = (deque(), deque())
+        self._plan: Plan | None = None
+        self._again_at: float | None = None
         self._clause_running = True
-        self._paused = False
         self._finished = self._drained = self._cancelled = False
         self._now = now
 
@@ -86,11 +101,13 @@ class StreamCore:
         self._begin(now)
         if not self._cancelled:
             self._timeline.append(pcm)
+            self._engine.made(len(pcm) / self._setup.rate, now)
             self._advance()
 
     def mark(self, begin: int, end: int, now: float) -> None:
         """The clause text[begin:end] starts at what is pushed next."""
         self._begin(now)
+        self._engine.begin(now)
         if not self._cancelled:
             pts = samples_to_ticks(self._timeline.produced, self._setup.rate)
             self._transmit(Mark(self._setup.handle, pts, begin, end))
@@ -98,6 +115,7 @@ class StreamCore:
     def end_clause(self, now: float) -> None:
         """The credited clause is complete; another is credited when there is room for it."""
         self._begin(now)
+        self._engine.end()
         self._clause_running = False
         self._advance()
 
@@ -115,7 +133,8 @@ class StreamCore:
             return
         self._cancelled = True
         self._timeline.release(self._timeline.produced)
-        self._retained.clear()
+        for retained in self._retained:
+            retained.clear()
         self._finish("cancelled", ticks_to_samples(self._sent_pts(), self._setup.rate))
 
     # ------------------------------------------------------------ inputs: the network's side
@@ -130,8 +149,8 @@ class StreamCore:
             for first in range(0, len(packets), PACKETS_MOST):
                 pts = job.pts + first * FRAME_TICKS
                 held = Retained(job.track, pts, tuple(packets[first : first + PACKETS_MOST]))
-                self._retained.append(held)
-                self._transmit(Audio(self._setup.handle, held.track, held.pts, held.packets))
+                self._retained[job.rank].append(held)
+                self._transmit(Audio(self._setup.handle, held.track, held.pts, held.packets), job.rank)
             self._advance()
 
     def sent(self, size: int, now: float, own: bool = True) -> None:
@@ -142,39 +161,49 @@ class StreamCore:
         what this core asked to transmit.
         """
         self._begin(now)
-        self._pacer.on_sent(size, self._unsent.popleft() if own else 0)
+        cargo = self._unsent.popleft() if own else NOTHING
+        self._pacer.on_sent(size, cargo)
+        if self._learner:
+            self._learner.on_sent(size, own, now)
+        if cargo.ticks:
+            self._head.sent(now)
         self._advance()
 
     def report(self, report: BitRateHint | KernelSample, now: float) -> None:
         """What the listener, or the kernel, says."""
         self._begin(now)
         if isinstance(report, KernelSample):
-            self._pacer.on_kernel(report)
+            queued = self._pacer.on_kernel(report)
+            if self._learner:
+                self._learner.on_kernel(queued, report.min_rtt_ms, now)
         else:
             self._heard(report)
-        self._advance()
+        self._advance(news=True)
 
     def received(self, total: int, now: float) -> None:
         """The listener has `total` bytes of this connection: what a report on another stream says of ours."""
         self._begin(now)
         self._pacer.on_received(total)
-        self._advance()
+        if self._learner:
+            self._learner.on_received(total, -1.0, now)
+        self._advance(news=True)
 
     def pause(self, now: float) -> None:
         """The listener paused: upgrades stop, the bank goes on to its limit."""
         self._begin(now)
-        self._paused = True
+        self._head.pause(now)
+        self._advance(news=True)
 
     def resume(self, now: float) -> None:
         """The listener goes on."""
         self._begin(now)
-        self._paused = False
+        self._head.resume(now)
         self._advance()
 
     def handle_timer(self, now: float) -> None:
         """The time that `get_timer` gave has come."""
         self._begin(now)
-        self._advance()
+        self._advance(news=True)
 
     # ------------------------------------------------------------ outputs
 
@@ -184,14 +213,14 @@ class StreamCore:
 
     def get_timer(self) -> float | None:
         """When `handle_timer` wants to be called; None: never, only inputs move this core."""
-        return None
+        return self._again_at
 
     # ------------------------------------------------------------ what others may see
 
     @property
     def played(self) -> int:
         """Pts up to which the listener has reported sound."""
-        return self._played
+        return self._head.played
 
     @property
     def produced(self) -> int:
@@ -211,12 +240,12 @@ class StreamCore:
     @property
     def lead(self) -> int:
         """Ticks sent and not known to be played."""
-        return self._sent_pts() - self._played
+        return self._sent_pts() - self._head.played
 
     @property
     def retained(self) -> tuple[Retained, ...]:
-        """Packets sent and not heard, oldest first."""
-        return tuple(self._retained)
+        """Packets sent and not heard, by rank, oldest first."""
+        return tuple(chain(*self._retained))
 
     # ------------------------------------------------------------ inside
 
@@ -233,104 +262,126 @@ class StreamCore:
             wrong.append("played")
         if wrong:
             self._outputs.append(Notice(Clamped(tuple(wrong))))
-        self._played = max(self._played, min(hint.played, self._sent_pts()))
-        while self._retained and self._retained[0].end <= self._played:
-            self._retained.popleft()
-        keep = max(0, self._played - KEEP_BEHIND_FRAMES * FRAME_TICKS)
-        unfed = [track.fed_sample for track in self._live.values() if track.next_pts > self._played]
-        self._timeline.release(max(0, min([ticks_to_samples(keep, self._setup.rate), *unfed])))
+        if self._learner:
+            self._learner.on_received(hint.received, hint.rtt_ms, self._now)
+        self._pacer.on_rtt(hint.rtt_ms)
+        played = min(hint.played, self._sent_pts())
+        self._head.report(played, hint.buffer_ms, self._now, self._pacer.min_rtt_s / 2)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Free what the listener has played."""
+        played = self._head.played
+        for retained in self._retained:
+            while retained and retained[0].end <= played:
+                retained.popleft()
+        keep = max(0, played - KEEP_BEHIND_FRAMES * FRAME_TICKS)
+        first, unfed = ticks_to_samples(keep, self._setup.rate), self._layers.fed_sample(played)
+        self._timeline.release(max(0, first if unfed is None else min(first, unfed)))
 
     def _sent_pts(self) -> int:
-        bank = self._live.get(0)
-        return max(0, bank.next_pts) if bank else 0
+        return self._layers.next_pts(BANK)
 
-    def _advance(self) -> None:
-        """Give out what may go now: credit, then one job, then the end."""
+    def _advance(self, news: bool = False) -> None:
+        """
+        Give out what may go now: credit, the end, or one job.
+
+        With `news` of the network the controller is asked in any case: its plan may have changed
+        though nothing can be sent.
+        """
         self._give_credit()
         if self._finished:
             self._note_drained()
+        if self._cancelled or self._drained:
+            self._again_at = None
         elif self._job is None and not self._unsent:
-            self._next_job()
-            if self._job is None and self._timeline.ended and self._sent_pts() >= self._timeline.ready:
+            if not self._finished and self._timeline.ended and self._sent_pts() >= self._timeline.ready:
                 length = self._timeline.length
                 self._finish("done", length if length is not None else self._timeline.produced)
+            else:
+                self._next_job()
+        elif news and self._learner:
+            self._decide()
 
     def _give_credit(self) -> None:
         if self._clause_running or self._timeline.ended or self._cancelled:
             return
-        ahead = self._timeline.produced - ticks_to_samples(self._played, self._setup.rate)
+        ahead = self._timeline.produced - ticks_to_samples(self._head.played, self._setup.rate)
         if ahead < self._setup.max_ahead_s * self._setup.rate:
             self._clause_running = True
             self._outputs.append(Credit(1))
 
+    # ------------------------------------------------------------ what is sent next
+
     def _next_job(self) -> None:
-        decision = self._setup.controller.decide(self._observe())
-        if decision is None or not self._pacer.is_open(self.lead):
+        decision = self._decide()
+        if decision is None or not decision.send or not self._pacer.is_open(decision, self.lead):
             return
-        lag = 0 if self._timeline.ended else encode_lag(decision.rung, self._setup.rate) * FRAME_TICKS
-        frames = self._pacer.frames(
-            decision.rung, frames_between(decision.pts, self._timeline.ready - lag), self.lead,
+        frames = self._frames(decision)
+        if frames:
+            track, messages, events = self._layers.join(decision)
+            for message in messages:
+                self._transmit(message)
+            self._outputs.extend(Notice(event) for event in events)
+            self._job = track.job(self._timeline, decision.pts + frames * FRAME_TICKS)
+            self._outputs.append(Encode(self._job))
+
+    def _decide(self) -> Decision | None:
+        """Ask the controller, and tell when its plan has changed."""
+        decision = self._setup.controller.decide(self._observe())
+        self._again_at = decision.again_at if decision else None
+        plan = decision.plan if decision else None
+        if plan is not None and (self._plan is None or plan.differs(self._plan)):
+            self._plan = plan
+            self._outputs.append(Notice(Decided(plan)))
+        return decision
+
+    def _frames(self, decision: Decision) -> int:
+        """Frames that the next message carries, 0 to wait for more."""
+        if decision.rank == BANK:
+            return self._bank_frames(decision.rung, decision.pts)
+        until = self._sent_pts() if decision.until is None else decision.until
+        available = frames_between(decision.pts, min(until, self._encodable(decision.rung)))
+        return min(available, decision.rung.frames_per_message)
+
+    def _bank_frames(self, rung: Rung, pts: int) -> int:
+        return self._pacer.frames(
+            rung, frames_between(pts, self._encodable(rung)), self.lead,
             first=self._sent_pts() == 0, ended=self._timeline.ended,
         )  # fmt: skip
-        if frames == 0:
-            return
-        track = self._track_for(decision)
-        self._job = track.job(self._timeline, decision.pts + frames * FRAME_TICKS)
-        self._outputs.append(Encode(self._job))
 
-    def _track_for(self, decision: Decision) -> Track:
-        """The layer's live track where it can go on at this rung, else a new one."""
-        old = self._live.get(decision.rank)
-        joins = old is not None and max(0, old.next_pts) == decision.pts
-        if old is not None and joins and old.rung.family == decision.rung.family:
-            if old.rung != decision.rung:
-                self._switch(old, old.rung, decision, 0)
-                old.retune(decision.rung)
-            return old
-        # One frame earlier where the old track holds that frame: the listener fades over it.
-        overlap = FRAME_TICKS if old is not None and joins and decision.pts > old.start else 0
-        track = Track(
-            self._tracks_opened, decision.rank, decision.rung, decision.pts - overlap,
-            self._setup.rate, self._setup.library,
-        )  # fmt: skip
-        self._tracks_opened += 1
-        self._live[decision.rank] = track
-        self._announce(track)
-        if old is not None:
-            self._switch(track, old.rung, decision, overlap)
-        return track
+    def _encodable(self, rung: Rung) -> int:
+        """Pts up to which frames can be encoded at `rung` by now."""
+        lag = 0 if self._timeline.ended else encode_lag(rung, self._setup.rate)
+        return self._timeline.ready - lag * FRAME_TICKS
 
     def _observe(self) -> Observation:
-        layers = tuple(
-            Layer(max(0, track.next_pts), track.rung) if (track := self._live.get(rank)) else Layer(0)
-            for rank in (0, 1)
-        )
+        layers, head = self._layers, self._head
+        bank = layers.seen(BANK, self._pacer.reached[BANK])
+        ready = self._timeline.ready
+        # What does not fill a message yet is hidden, so that the controller may do something else.
+        if bank.rung is not None and not self._bank_frames(bank.rung, bank.next_pts):
+            ready = bank.next_pts
         return Observation(
-            self._now, self._timeline.ready, self._timeline.ended, self._played,
-            self._pacer.outstanding, layers, self._paused,
+            self._now, ready, self._timeline.ended, head.played, self._pacer.outstanding,
+            (bank, layers.seen(UPGRADE, self._pacer.reached[UPGRADE])), head.paused,
+            min(head.at(self._now), bank.next_pts), head.eager,
+            self._engine.making, self._engine.real_time_factor,
         )  # fmt: skip
 
-    def _announce(self, track: Track) -> None:
-        rung = track.rung
-        self._transmit(TrackMessage(
-            self._setup.handle, track.number, track.rank, rung.name, rung.codec, rung.sample_rate, 1,
-            track.start, track.preroll,
-        ))  # fmt: skip
-        self._outputs.append(Notice(Opened(track.number, track.rank, rung, track.start)))
-
-    def _switch(self, track: Track, source: Rung, decision: Decision, length: int) -> None:
-        self._transmit(Switch(
-            self._setup.handle, track.number, source.name, decision.rung.name,
-            decision.pts - length, length, decision.reason.sentence,
-        ))  # fmt: skip
-
-    def _transmit(self, message: TrackMessage | Audio | Switch | Mark | StreamEnd) -> None:
-        self._unsent.append(len(message.packets) * FRAME_TICKS if isinstance(message, Audio) else 0)
+    def _transmit(self, message: Transmitted, rank: int = BANK) -> None:
+        cargo = NOTHING
+        if isinstance(message, Audio):
+            ticks = len(message.packets) * FRAME_TICKS
+            cargo = Cargo(rank, ticks, message.pts + ticks)
+        self._unsent.append(cargo)
         self._outputs.append(Transmit(message))
+
+    # ------------------------------------------------------------ the end
 
     def _finish(self, reason: str, length: int) -> None:
         self._finished = True
-        bank = self._live.get(0)
+        bank = self._layers[BANK]
         codec = bank.rung.codec if bank else ""
         self._transmit(StreamEnd(self._setup.handle, length, self._setup.rate, 1, codec, reason))
         self._outputs.append(Notice(Finished(length)))
@@ -339,7 +390,7 @@ class StreamCore:
 
     def _note_drained(self) -> None:
         """A listener is done once it played into the last frame: it may report the true end."""
-        heard = self._played > self._timeline.ready - FRAME_TICKS
+        heard = self._head.played > self._timeline.ready - FRAME_TICKS
         if heard and not self._unsent and not self._drained:
             self._drained = True
             self._outputs.append(Notice(Drained()))

@@ -8,11 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ..control.controller import Plan, Reason
 from ..control.ladder import Rung
 from ..units import FRAME_TICKS
 from ..wire.messages import Audio, Mark, StreamEnd, Switch
 from ..wire.messages import Track as TrackMessage
 from .track import EncodeJob
+
+Transmitted: TypeAlias = TrackMessage | Audio | Switch | Mark | StreamEnd
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,7 @@ class Encode:
 class Transmit:
     """Write this message to the connection, in order, then call `sent`."""
 
-    message: TrackMessage | Audio | Switch | Mark | StreamEnd
+    message: Transmitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +50,36 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
+class Switched:
+    """
+    What is sent changed in layer `rank`, from the frame at `pts` on.
+
+    An upgrade that begins comes from the bank's rung beneath it. `length` is the fade in ticks, 0
+    where the encoder was retuned.
+    """
+
+    track: int
+    rank: int
+    source: Rung
+    target: Rung
+    pts: int
+    length: int
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The controller's plan for the two layers is another one than before."""
+
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
-    """Everything is handed over for sending; `length` samples at the engine's rate."""
+    """
+    The speech is handed over for sending; `length` samples at the engine's rate. Only upgrades
+    of what is not heard yet may still follow.
+    """
 
     length: int
 
@@ -69,7 +100,7 @@ class Clamped:
 class Notice:
     """Something for logs, metrics and the stream's lifetime."""
 
-    event: Opened | Finished | Drained | Clamped
+    event: Opened | Switched | Decided | Finished | Drained | Clamped
 
 
 Output: TypeAlias = Encode | Transmit | Credit | Notice

@@ -9,14 +9,14 @@ the kernel's queue is known at once.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from ..control.controller import BANK, Decision
 from ..control.ladder import Rung
 from ..units import FRAME_TICKS, seconds_to_ticks
-
-MAX_OUTSTANDING_BYTES = 32_768
-"""Bytes outstanding on a connection at which nothing more is sent: 0.74 s of 22 kHz PCM."""
 
 MAX_OUTSTANDING_TICKS = seconds_to_ticks(2.5)
 """One stream's own audio outstanding at which it sends no more: with one message more, a stalled
@@ -43,12 +43,24 @@ class KernelSample:
     min_rtt_ms: float = -1.0
 
 
+class Cargo(NamedTuple):
+    """What a message carries: so much audio of a layer, up to pts `end`."""
+
+    rank: int
+    ticks: int
+    end: int
+
+
+NOTHING = Cargo(BANK, 0, 0)
+"""The cargo of a message without audio, or of another stream."""
+
+
 class Pacer:
     """
     Accounts for one stream on its connection.
 
     `on_sent` is told every message of the connection, since `received` in a report counts them
-    all; only this stream's messages have `own_ticks`.
+    all; only this stream's own audio is cargo.
     """
 
     def __init__(self, max_lead_ticks: int) -> None:
@@ -56,8 +68,11 @@ class Pacer:
         self._sent = 0
         self._received = 0
         self._kernel = 0
-        self._own: deque[tuple[int, int]] = deque()
+        self._own: deque[tuple[int, Cargo]] = deque()
         self._own_ticks = 0
+        self._rtt_s = self._kernel_rtt_s = math.inf
+        self.reached = [0, 0]
+        """By rank, pts up to which the layer is known to have arrived."""
 
     @property
     def sent_total(self) -> int:
@@ -74,31 +89,51 @@ class Pacer:
         """This stream's own audio on its way, by the listener's count."""
         return self._own_ticks
 
-    def on_sent(self, size: int, own_ticks: int = 0) -> None:
-        """A message of `size` bytes went to the socket, with so much of this stream's audio."""
+    @property
+    def min_rtt_s(self) -> float:
+        """The smallest round trip: the listener's, else the kernel's; 0 while neither is known."""
+        best = self._rtt_s if self._rtt_s < math.inf else self._kernel_rtt_s
+        return best if best < math.inf else 0.0
+
+    def on_sent(self, size: int, cargo: Cargo = NOTHING) -> None:
+        """A message of `size` bytes went to the socket."""
         self._sent += size
-        if own_ticks:
-            self._own.append((self._sent, own_ticks))
-            self._own_ticks += own_ticks
+        if cargo.ticks:
+            self._own.append((self._sent, cargo))
+            self._own_ticks += cargo.ticks
 
     def on_received(self, received: int) -> bool:
         """The listener has `received` bytes in all; False if that is more than was sent."""
         sane = received <= self._sent
-        self._received = max(self._received, min(received, self._sent))
+        progress = min(received, self._sent) - self._received
+        if progress > 0:
+            self._received += progress
+            # The kernel was asked before: what has arrived since does not wait in it any more.
+            self._kernel = max(0, self._kernel - progress)
         while self._own and self._own[0][0] <= self._received:
-            self._own_ticks -= self._own.popleft()[1]
+            cargo = self._own.popleft()[1]
+            self._own_ticks -= cargo.ticks
+            self.reached[cargo.rank] = cargo.end
         return sane
 
-    def on_kernel(self, sample: KernelSample) -> None:
-        """The socket's own count."""
-        self._kernel = sample.unacked_bytes + sample.user_bytes
+    def on_rtt(self, rtt_ms: float) -> None:
+        """A round trip, as the listener measured it; -1 is none."""
+        if rtt_ms >= 0:
+            self._rtt_s = min(self._rtt_s, rtt_ms / 1000)
 
-    def is_open(self, lead: int) -> bool:
-        """Whether a message may go now; `lead` is ticks sent and not yet played."""
+    def on_kernel(self, sample: KernelSample) -> int:
+        """The socket's own count: bytes that the next hop has not acknowledged."""
+        self._kernel = sample.unacked_bytes + sample.user_bytes
+        if sample.min_rtt_ms >= 0:
+            self._kernel_rtt_s = sample.min_rtt_ms / 1000
+        return self._kernel
+
+    def is_open(self, decision: Decision, lead: int) -> bool:
+        """Whether a message may go now; `lead` is ticks of the bank sent and not yet played."""
         return (
-            self.outstanding < MAX_OUTSTANDING_BYTES
+            self.outstanding < decision.outstanding_bytes
             and self._own_ticks < MAX_OUTSTANDING_TICKS
-            and lead < self._max_lead
+            and (decision.rank != BANK or lead < self._max_lead)
         )
 
     def frames(self, rung: Rung, available: int, lead: int, *, first: bool, ended: bool) -> int:

@@ -8,19 +8,21 @@ thread or in place, and its packets come back to the core. One job of a track at
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from ..audio.libopus import Library
-from ..audio.opus import Encoder, track_lookahead
+from ..audio.opus import track_lookahead
 from ..audio.pcm import encode_pcm16, to_float, to_int16, ulaw_encode
-from ..audio.resample import StreamResampler, lag_frames
+from ..audio.resample import lag_frames
 from ..audio.timeline import Timeline
 from ..control.ladder import Rung
 from ..units import FRAME_TICKS, frame_samples
+from . import coders
+from .coders import Coder
 
 PREROLL_PACKETS = 2
 """
@@ -36,6 +38,13 @@ CONTEXT_FRAMES = 1
 """Frames fed to a track's resampler before its first output is kept: 20 ms; 10 ms of context
 already equal the unbroken stream to -97 dB."""
 
+RESTOCK_JOB = 3
+"""The job of a track in which the spare coder that it took is replaced. The first brings the frame
+that the listener waits for, the second what a player wants before it begins (200 ms)."""
+
+HUM_FRAMES, HUM_HZ = 10, 110
+"""What `prepare` codes: a sawtooth, because of silence a codec skips half its work."""
+
 Int16 = npt.NDArray[np.int16]
 Float32 = npt.NDArray[np.float32]
 
@@ -44,8 +53,7 @@ class Packetiser:
     """
     The codec state of one track: engine-rate samples in, packets out, in order.
 
-    It is touched by one job at a time, on whatever thread runs it, and makes its encoder and
-    resampler there.
+    It is touched by one job at a time, on whatever thread runs it, and takes its coder there.
     """
 
     def __init__(self, rung: Rung, rate: int, library: Library) -> None:
@@ -53,25 +61,15 @@ class Packetiser:
         self._samples = frame_samples(rung.sample_rate)
         self._drop = CONTEXT_FRAMES * self._samples
         self._rest: Float32 = np.zeros(0, np.float32)
-        self._resampler: StreamResampler | None = None
-        self._encoder: Encoder | None = None
-
-    def _make(self) -> StreamResampler:
-        rung = self._rung
         if rung.codec == "opus":
-            self._encoder = Encoder(self._library, kbps=round(rung.kbps), rate=rung.sample_rate)
             self._drop += track_lookahead(round(rung.kbps), rung.sample_rate)
-        return StreamResampler(self._rate, rung.sample_rate)
-
-    def _encode(self, frame: Float32) -> bytes:
-        if self._encoder:
-            return self._encoder.encode(frame)
-        return _BYTES_OF[self._rung.codec](to_int16(frame))
+        self._coder: Coder | None = None
+        self._jobs = 0
 
     def retune(self, kbps: float) -> None:
         """The packets from here on at another bitrate of the same family."""
-        if self._encoder:
-            self._encoder.retune(round(kbps))
+        if self._coder and self._coder.encoder:
+            self._coder.encoder.retune(round(kbps))
 
     def packets(self, pcm: Int16, count: int) -> list[bytes]:
         """
@@ -80,8 +78,8 @@ class Packetiser:
         Raises:
             RuntimeError: too little was fed; the core asked before the lag was covered.
         """
-        self._resampler = self._resampler or self._make()
-        have = np.concatenate([self._rest, self._resampler.push(to_float(pcm))])
+        coder = self._coder = self._coder or coders.take(self._library, self._rung, self._rate)
+        have = np.concatenate([self._rest, coder.resampler.push(to_float(pcm))])
         dropped = min(self._drop, len(have))
         self._drop -= dropped
         need = count * self._samples
@@ -89,7 +87,15 @@ class Packetiser:
         if len(frames) < need:
             raise RuntimeError(f"{len(frames)} samples for {count} frames of {self._samples}")
         self._rest = have[dropped + need :]
-        return [self._encode(frame) for frame in frames.reshape(count, self._samples)]
+        encode = coder.encoder.encode if coder.encoder else self._encode_pcm
+        packets = [encode(frame) for frame in frames.reshape(count, self._samples)]
+        self._jobs += 1
+        if self._jobs == RESTOCK_JOB:
+            coders.restock(self._library, self._rung, self._rate)
+        return packets
+
+    def _encode_pcm(self, frame: Float32) -> bytes:
+        return _BYTES_OF[self._rung.codec](to_int16(frame))
 
 
 class Verbatim:
@@ -201,3 +207,21 @@ class Track:
         )  # fmt: skip
         self._fed, self.next_pts, self._retune = stop, until, None
         return job
+
+
+def prepare(library: Library, rate: int, rungs: Iterable[Rung]) -> None:
+    """
+    Get ready for tracks of `rungs` on timelines of `rate` Hz: call it before the first stream.
+
+    What takes long the first time is done here, some 20 ms for a whole ladder: measuring how late
+    the resamplers are, loading and running the codecs, and making spare coders.
+    """
+    timeline = Timeline(rate)
+    hum = np.arange(HUM_FRAMES * frame_samples(rate)) * HUM_HZ / rate % 1.0 - 0.5
+    timeline.append(to_int16(hum.astype(np.float32)))
+    timeline.end()
+    for rung in {rung.family: rung for rung in rungs}.values():
+        encode_lag(rung, rate)
+        Track(0, 0, rung, 0, rate, library).job(timeline, timeline.ready).run()
+        if not is_verbatim(rung, rate):
+            coders.stock(library, rung, rate)

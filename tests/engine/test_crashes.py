@@ -50,6 +50,17 @@ def test_a_fault_in_mid_utterance_ends_one_request_and_the_worker_is_replaced():
     asyncio.run(main())
 
 
+def test_a_gap_that_is_too_long_is_noticed_then_and_not_at_the_next_pulse():
+    async def main():
+        unhurried = Limits(gap_s=0.2, first_chunk_s=600.0, ping_s=600.0, pong_s=600.0)
+        async with running(limits=unhurried) as pool:
+            sink = speak(pool, "abcdefgh", "tone-hang")
+            assert isinstance(await sink.failure(), EngineTimeout), "else it is heard of in ten minutes"
+            np.testing.assert_array_equal(sink.samples, tone.expected("abcdefgh", "tone-hang"))
+
+    asyncio.run(main())
+
+
 def test_an_exception_of_the_engine_is_logged_in_full_and_told_in_short(caplog):
     async def main():
         async with running() as pool:

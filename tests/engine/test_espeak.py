@@ -7,9 +7,11 @@ import espeakng_loader
 import numpy as np
 import pytest
 
+from abr_tts.audio.resample import lag_frames
 from abr_tts.engine import languages
 from abr_tts.engine.espeak import Espeak
 from abr_tts.errors import MissingDependency
+from abr_tts.units import frame_samples
 
 from .pools import Collector, running, speak
 
@@ -124,6 +126,12 @@ def test_speed_changes_the_length_and_stays_within_what_is_said_of_it(engine):
         assert seconds(engine, text, speed=speed) == pytest.approx(
             seconds(engine, text, speed=limit), rel=0.05
         )
+
+
+def test_the_first_chunk_is_enough_to_code_a_streams_first_frame(engine):
+    taken = []
+    engine.say("Hello world", "en-us", None, 1.0, lambda data: taken.append(data))
+    assert len(taken[0]) / 2 >= (lag_frames(RATE, 24_000) + 1) * frame_samples(RATE)
 
 
 def test_a_cancel_stops_within_a_chunk_and_the_engine_goes_on(engine):

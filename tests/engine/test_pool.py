@@ -98,6 +98,29 @@ def test_requests_beyond_the_workers_wait_in_order_and_first_clauses_overtake():
     asyncio.run(main())
 
 
+def test_first_clauses_that_never_stop_coming_do_not_starve_those_who_wait():
+    async def main():
+        async with running(rtf=0.05) as pool:
+            names = []
+
+            class Opener(Listed):
+                """A stream under overload: as soon as one begins to speak, another wants to."""
+
+                def pcm(self, samples):
+                    if not self.chunks and len(names) < 40:
+                        pool.say("ab", pool.voices[0], None, 1.0, Opener("F", names), first=True)
+                    super().pcm(samples)
+
+            for name in "ab":
+                pool.say("abcdef", pool.voices[0], None, 1.0, Opener(name, names))
+            for _ in range(5):
+                pool.say("ab", pool.voices[0], None, 1.0, Opener("F", names), first=True)
+            await pool.until(lambda: "b" in names or len(names) >= 40)
+            assert "".join(names) == "aFFFb"
+
+    asyncio.run(main())
+
+
 def test_one_request_too_many_is_refused_as_busy_with_a_time_to_come_back():
     async def main():
         async with running(rtf=1.0, limits=Limits(queue=2)) as pool:

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from abr_tts.engine.text import Clause, Clauser, main_script, pronounceable, scripts
+from abr_tts.engine import boundaries
+from abr_tts.engine import text as text_module
+from abr_tts.engine.text import MAX_CHARS, Clause, Clauser, main_script, pronounceable, scripts
 
 
 def clauses(*pieces, **sizes):
@@ -183,6 +185,64 @@ def test_the_clauses_do_not_depend_on_how_the_text_arrived(text, data):
     sizes = {"max_chars": 30, "first_max_chars": 20}
     assert clauses(*pieces, **sizes) == clauses(text, **sizes)
     assert clauses(*text, **sizes) == clauses(text, **sizes)
+
+
+def test_what_stood_before_a_clause_is_remembered_however_the_text_arrived():
+    sizes = {"max_chars": 4, "first_max_chars": 4}
+    assert texts("1111．5", **sizes) == ["1111", "．5"], "the full stop is inside a number"
+    assert texts(*"1111．5", **sizes) == ["1111", "．5"]
+
+
+class Work:
+    """Counts the characters that clausers look at, and those that they keep."""
+
+    def __init__(self, monkeypatch):
+        self.looked = self.kept = 0
+        after, word_end = boundaries.after, text_module._word_end
+
+        def counted_after(*arguments):
+            self.looked += 1
+            return after(*arguments)
+
+        def counted_word_end(text, index, *more):
+            end = word_end(text, index, *more)
+            self.looked += end - index
+            return end
+
+        monkeypatch.setattr(boundaries, "after", counted_after)
+        monkeypatch.setattr(text_module, "_word_end", counted_word_end)
+
+    def of(self, text, size):
+        """The work of one clauser that is fed `text` in pieces of `size`."""
+        before, clauser = self.looked, Clauser()
+        for at in range(0, len(text), size):
+            clauser.feed(text[at : at + size])
+            self.kept = max(self.kept, clauser.held)
+        clauser.end()
+        return self.looked - before
+
+
+SHORT = 1_500
+UNITS = [
+    *"…\u0301 \n.)x字1é😀",
+    "x ",
+    ". ",
+    ").",
+    "a" * 300 + " ",
+    " " * 239 + "x",
+    "Nobody asked, of course. ",
+]
+
+
+@pytest.mark.parametrize("size", [1, 100, 2 * SHORT])
+@pytest.mark.parametrize("unit", UNITS)
+def test_twice_as_much_text_is_twice_the_work_whatever_it_is_and_in_whatever_pieces(unit, size, monkeypatch):
+    work = Work(monkeypatch)
+    text = unit * (2 * SHORT // len(unit) + 1)
+    once, twice = work.of(text[:SHORT], size), work.of(text[: 2 * SHORT], size)
+    assert once <= 6 * SHORT, "each character is looked at a few times"
+    assert twice <= 2 * once + 2 * MAX_CHARS, "the last clause may be read once more"
+    assert size > 1 or work.kept <= MAX_CHARS + boundaries.BACK, "what is done with is let go"
 
 
 @given(

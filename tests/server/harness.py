@@ -80,13 +80,14 @@ class Peer:
     A client of raw messages.
 
     It pings nothing by itself and reports nothing unless `hints` is set: then it reports, after
-    every audio message, all bytes as received and all frames as played.
+    every audio message, all bytes as received and all frames as played, and `rtt_ms` as it is set.
     """
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse, hints: bool) -> None:
         self.socket, self.hints = socket, hints
         self.messages: list[m.Message] = []
         self.received = 0
+        self.rtt_ms = -1.0
         self._played: dict[int, int] = {}
         self._news = asyncio.Condition()
         self._reading = asyncio.Event()
@@ -127,7 +128,7 @@ class Peer:
                 await self.hint(stream, self._played[stream])
 
     async def hint(self, stream: int, played: int) -> None:
-        await self.send(m.BitRateHint(stream, self.received, max(0, played), 0))
+        await self.send(m.BitRateHint(stream, self.received, max(0, played), 0, rtt_ms=self.rtt_ms))
 
     async def send(self, *messages: m.Message) -> None:
         for message in messages:
@@ -212,6 +213,7 @@ async def peer(
     url: str,
     *,
     codecs: tuple[str, ...] = ("opus", "pcm16", "ulaw"),
+    level: int = 1,
     hello: bool = True,
     hints: bool = True,
     tls: ssl.SSLContext | None = None,
@@ -225,7 +227,7 @@ async def peer(
     ):
         made = Peer(socket, hints)
         if hello:
-            await made.send(m.Hello(codecs=codecs))
+            await made.send(m.Hello(codecs=codecs, level=level))
             await made.first(m.Welcome)
         try:
             yield made

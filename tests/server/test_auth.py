@@ -1,7 +1,7 @@
 import pytest
 
 from abr_tts.errors import ConfigError
-from abr_tts.server.auth import Auth
+from abr_tts.server.auth import Auth, Caller
 from abr_tts.server.config import AuthSettings
 
 KEYS = AuthSettings(keys=("first-key", "second-key"))
@@ -74,3 +74,39 @@ def test_a_key_that_no_header_can_carry_is_refused_without_being_shown():
 def test_only_the_servers_own_pages_and_listed_ones_may_connect(origin, host, listed, allowed):
     headers = {"Host": host} | ({"Origin": origin} if origin else {})
     assert Auth(AuthSettings(origins=listed)).allows_origin(headers) is allowed
+
+
+# ---- names
+
+
+NAMED = AuthSettings(keys=("anna:first-key", "second-key", "anna:third-key"))
+
+
+@pytest.mark.parametrize(("key", "name"), [("first-key", "anna"), ("second-key", ""), ("third-key", "anna")])
+def test_a_key_may_have_a_name_which_is_not_part_of_it(key, name):
+    auth = Auth(NAMED)
+    assert auth.allows_key(bearer(key)) and not auth.allows_key(bearer(f"anna:{key}"))
+    assert auth.caller(bearer(key), "192.0.2.7").key_name == name
+    assert auth.key_names == {"anna"}
+
+
+def test_a_caller_is_told_apart_by_key_and_the_key_itself_is_not_kept():
+    auth = Auth(NAMED)
+    one, other = auth.caller(bearer("first-key"), "a"), auth.caller(bearer("third-key"), "a")
+    assert one != other and one == auth.caller(bearer("first-key"), "a")
+    assert "first-key" not in repr(one)
+    assert Auth(AuthSettings()).caller(bearer("first-key"), "a") == Caller("a")
+
+
+def test_a_file_may_name_its_keys(tmp_path):
+    path = tmp_path / "keys"
+    path.write_text("anna: alpha  # since May\nbeta\n")
+    auth = Auth(AuthSettings(keys_file=path))
+    assert auth.allows_key(bearer("alpha")) and auth.allows_key(bearer("beta"))
+    assert auth.caller(bearer("alpha"), "").key_name == "anna"
+
+
+@pytest.mark.parametrize("entry", ["anna:", ":", "anna:two words", "anna:a:b"])
+def test_a_named_key_obeys_the_rules_of_keys(entry):
+    with pytest.raises(ConfigError, match="auth: key 1 has other characters"):
+        Auth(AuthSettings(keys=(entry,)))

@@ -1,0 +1,215 @@
+"""
+The estimator: what the link carries, how late it is, and whether it is alive.
+
+The listener's reports are its clock, because they see through proxies; the kernel's queue is
+an accelerator, known at once but only as far as the next hop. Each works without the other,
+and the more careful one rules. It must not know what is sent or why.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from .acks import KERNEL, REPORTS, AckClock
+from .ewma import Rate
+from .ladder import FRAMING_BYTES
+from .policy import Policy
+from .shares import Shares
+from .trip import LeastTrip
+
+UNKNOWN_RTT_S = 0.15
+"""Round trip that is allowed for while none is known: a slow mobile link's (a guess)."""
+
+DIRECT_SHARE, DIRECT_SLACK_S = 0.5, 0.005
+"""The kernel talks to the listener itself if its round trip is at least this share of the listener's
+own, but for 5 ms in which programs answer; a proxy is much nearer (0.1 ms on the same machine)."""
+
+DIRECT_AFTER_S = 1.0
+"""Seconds after which the kernel is believed though the listener has not told its round trip."""
+
+TRIP_ERROR_S = 0.005
+"""What a measured round trip may be too long by: clients tell whole milliseconds, and a few pings do
+not find the very least of a jittery path (3 ms each way on a quiet radio link)."""
+
+REMEMBERED_S = 2.0
+"""Seconds of samples that a rate remembered a moment ago counts for. A guess."""
+
+DOUBT_S = 240.0
+"""Half-life of the trust in a remembered rate: it weighs less the older it is, and less is
+expected of it. A guess; recorded networks change within minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """
+    What is known of a link at one moment.
+
+    Args:
+        known: something was measured or remembered; else `kbps` is the policy's guess.
+        firm: its limit was seen or remembered; else it may carry more than `kbps`.
+        kbps: what it carries for this stream, on the wire.
+        min_rtt_s: the round trip of a small packet on the idle path.
+        late_s: how long what is on the way is overdue, beyond what reports may lag.
+        quiet_s: how long nothing has been learned of its rate.
+        outage: nothing has come for so long that the link counts as dead.
+        outages: how often it has died in this stream.
+        heard_bytes: of this stream's time on the connection that are known to have arrived.
+    """
+
+    known: bool
+    firm: bool
+    kbps: float
+    min_rtt_s: float
+    late_s: float = 0.0
+    quiet_s: float = 0.0
+    outage: bool = False
+    outages: int = 0
+    heard_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """
+    What is kept of a link for the next utterance of its client.
+
+    Args:
+        kbps: what it carried.
+        min_rtt_s: the round trip of the idle path, 0 where unknown.
+        at: when that was learned.
+    """
+
+    kbps: float
+    min_rtt_s: float
+    at: float
+
+
+class Estimator:
+    """
+    Args:
+        policy: half-lives and thresholds.
+        remembered: what an earlier utterance learned, on the same clock.
+    """
+
+    def __init__(self, policy: Policy, remembered: Estimate | None = None) -> None:
+        self._policy, self._remembered = policy, remembered
+        self._reports, self._kernel = AckClock(REPORTS), AckClock(KERNEL)
+        self._rate = Rate(policy.fast_half_life_s, policy.slow_half_life_s)
+        self._trip, self._kernel_rtt_s = LeastTrip(), math.inf
+        self._shares = Shares()
+        self._kernel_at = 0.0
+        self._first_at = math.inf
+        self._recalled = False
+        self._before = 0
+        self._outage = False
+        self._outages = 0
+
+    # ------------------------------------------------------------ what it is told
+
+    def on_sent(self, size: int, own: bool, now: float) -> None:
+        """A message of `size` payload bytes went to the socket; not `own`: of something else."""
+        # What the connection had sent before comes as one message, at the very beginning.
+        self._first_at = min(self._first_at, now)
+        blind = not own and now == self._first_at
+        if blind:
+            self._before += size
+        else:
+            self._shares.sent(size, own, now)
+        self._reports.sent(size, size, now, blind)
+        self._kernel.sent(size + FRAMING_BYTES, size, now, blind)
+
+    def on_received(self, total: int, rtt_ms: float, now: float) -> None:
+        """The listener has `total` payload bytes; a round trip of -1 is not known."""
+        self._recall(now)
+        if rtt_ms >= 0:
+            self._trip.add(rtt_ms / 1000, now)
+        sample = self._reports.acked(total, self._least_rtt_s, self._likely_rtt_s, now)
+        if sample is not None:
+            self._rate.add(sample, now)
+
+    def on_kernel(self, queued: int, min_rtt_ms: float, now: float) -> None:
+        """The next hop has not acknowledged `queued` bytes; a round trip of -1 is not known."""
+        self._recall(now)
+        if min_rtt_ms >= 0:
+            self._kernel_rtt_s = min_rtt_ms / 1000
+        self._kernel_at = now
+        position = self._kernel.sent_total - queued
+        sample = self._kernel.acked(position, self._least_rtt_s, self._likely_rtt_s, now)
+        if sample is not None and (sample.exact or self._is_direct(now)):
+            self._rate.add(sample, now)
+
+    def _is_direct(self, now: float) -> bool:
+        """Whether the kernel's next hop is the listener, so that what it acknowledges has arrived."""
+        if self._trip.seconds < math.inf:
+            return self._kernel_rtt_s >= self._trip.seconds * DIRECT_SHARE - DIRECT_SLACK_S
+        return now - self._first_at >= DIRECT_AFTER_S
+
+    def _recall(self, now: float) -> None:
+        remembered = self._remembered
+        if remembered is None or self._recalled:
+            return
+        self._recalled = True
+        if now - remembered.at > self._policy.memory_s:
+            return
+        trust = 0.5 ** ((now - remembered.at) / DOUBT_S)
+        self._rate.start(remembered.kbps * trust, REMEMBERED_S * trust, True, remembered.at)
+        self._trip.remember(remembered.min_rtt_s)
+
+    def expect(self, probe: bool) -> None:
+        """A probe is on its way, or none: its answer is news, whatever was believed before."""
+        self._rate.probed = probe
+
+    # ------------------------------------------------------------ what it knows
+
+    @property
+    def _least_rtt_s(self) -> float:
+        """A round trip that is rather too short: rates must not come out too high."""
+        best = min(self._trip.seconds, self._kernel_rtt_s)
+        return max(0.0, best - TRIP_ERROR_S) if best < math.inf else 0.0
+
+    @property
+    def _likely_rtt_s(self) -> float:
+        """A round trip that is rather too long: nothing must seem late that is not."""
+        if self._trip.seconds < math.inf:
+            return self._trip.seconds
+        return max(self._kernel_rtt_s if self._kernel_rtt_s < math.inf else 0.0, UNKNOWN_RTT_S)
+
+    def look(self, now: float) -> Link:
+        """The link at `now`, which never goes back."""
+        self._recall(now)
+        rtt, policy = self._likely_rtt_s, self._policy
+        known = self._rate.kbps
+        kbps = policy.start_kbps if known is None else known
+        late = 0.0
+        for clock, at in ((self._reports, now), (self._kernel, self._kernel_at)):
+            late = max(late, clock.overdue_s(rtt, at))
+            ceiling = clock.ceiling_kbps(rtt, at)
+            kbps = kbps if ceiling is None else min(kbps, ceiling)
+        dead = self._silent_s(rtt, now) > policy.outage_s
+        self._outages += dead and not self._outage
+        self._outage = dead
+        return Link(
+            known is not None, self._rate.firm, self._shares.available(kbps, now), rtt, max(late, 0.0),
+            now - self._rate.told_at, dead, self._outages, self._heard(now),
+        )  # fmt: skip
+
+    def _silent_s(self, rtt: float, now: float) -> float:
+        """How long nothing has come that was due; what the kernel sees of a message's parts counts."""
+        silent = self._reports.silent_s(rtt, now)
+        if self._is_direct(now) and self._kernel.on_the_way:
+            silent = min(silent, self._kernel.silent_s(rtt, self._kernel_at))
+        return silent
+
+    def _heard(self, now: float) -> int:
+        heard = self._reports.position
+        if self._is_direct(now):
+            heard = max(heard, self._kernel.position)
+        return heard - self._before
+
+    def estimate(self) -> Estimate | None:
+        """What to keep of the link; None when nothing was learned."""
+        kbps, told_at = self._rate.kbps, self._rate.told_at
+        if kbps is None or (self._remembered and told_at == self._remembered.at):
+            return self._remembered
+        trip = self._trip.seconds
+        return Estimate(kbps, trip if trip < math.inf else 0.0, told_at)

@@ -1,0 +1,39 @@
+"""
+The round trip of the idle path: the smallest of the last while.
+
+A path may change under a long stream, so that an old minimum must not stand for ever: it would
+make everything look late.
+"""
+
+from __future__ import annotations
+
+import math
+
+WINDOW_S = 15.0
+"""A minimum counts for one to two of these. A client measures every 2 s (its reporter), so each
+holds several measures, of which some find an idle path."""
+
+
+class LeastTrip:
+    """Seconds; infinite while nothing is known."""
+
+    def __init__(self) -> None:
+        self._before = self._since = math.inf
+        self._began = 0.0
+        self._remembered = math.inf
+
+    @property
+    def seconds(self) -> float:
+        """The smallest of the last while; what was remembered, before the first measure."""
+        measured = min(self._before, self._since)
+        return measured if measured < math.inf else self._remembered
+
+    def remember(self, seconds: float) -> None:
+        """What it was in an earlier stream; 0: not known."""
+        self._remembered = seconds if seconds > 0 else math.inf
+
+    def add(self, seconds: float, now: float) -> None:
+        """A measure."""
+        if now - self._began >= WINDOW_S:
+            self._before, self._since, self._began = self._since, seconds, now
+        self._since = min(self._since, seconds)

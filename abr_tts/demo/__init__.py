@@ -1,0 +1,1 @@
+"""The demonstration: one text over one failing link, adaptive and fixed, side by side."""
