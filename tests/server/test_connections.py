@@ -215,7 +215,7 @@ async def test_a_signal_while_the_engine_loads_ends_the_program_at_once():
 async def test_a_fault_in_one_streams_codec_ends_that_stream_alone(monkeypatch):
     async with serving() as server, peer(server.url) as client:
         healthy = await client.start("", open=True, rung="pcm22")
-        monkeypatch.setattr("abr_tts.stream.track.Encoder", broken)
+        monkeypatch.setattr("abr_tts.stream.coders.take", broken)
         bad = await client.start("hello", rung="opus24")
         told = await client.first(m.Error)
         assert (told.code, told.scope, told.stream) == ("stream_failed", "stream", bad.stream)
