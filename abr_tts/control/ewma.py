@@ -58,8 +58,8 @@ class Ewma:
 
 class Rate:
     """
-    What the link carries. A lower bound only ever raises what was believed; before the link's limit was seen (or
-    remembered), the greatest of them is all that is known.
+    What the link carries. A lower bound only ever raises what was believed; before the link's
+    limit was seen (or remembered), the greatest of them is all that is known.
     """
 
     def __init__(self, fast_half_life_s: float, slow_half_life_s: float) -> None:

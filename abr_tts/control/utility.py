@@ -22,7 +22,7 @@ to be measured again on neural speech at 24 kHz (tools/bench/quality)."""
 
 
 def measured_utility(rung: Rung) -> float:
-    """The table's value, 0 to 1; between its lines by the logarithm of the rate, beyond its ends the end's."""
+    """The table's value, 0 to 1: between its lines by the logarithm of the rate, beyond them the last."""
     if rung.codec == "opus":
         return _between(OPUS, rung.kbps)
     return _between(PCM if rung.codec == "pcm16" else ULAW, rung.sample_rate)
