@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,8 @@ def imported(folder: str) -> set[str]:
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 found.add(node.module)
     tops = {name.partition(".")[0] for name in found}
-    return tops - sys.stdlib_module_names - {"abr_tts", "tests"}
+    siblings = {path.stem for path in (ROOT / "tools").rglob("*.py")}
+    return tops - sys.stdlib_module_names - siblings - {"abr_tts", "tests"}
 
 
 def locked(name: str) -> dict[str, str]:
@@ -71,11 +73,13 @@ def check_dists():
 def test_every_dependency_stands_on_a_line_with_its_reason():
     text = (ROOT / "pyproject.toml").read_text("utf-8")
     extras = PROJECT["project"]["optional-dependencies"]
-    for requirement in [*PROJECT["project"]["dependencies"], *extras["espeak"], *extras["test"]]:
+    for requirement in [*PROJECT["project"]["dependencies"], *chain(*extras.values())]:
         assert re.search(rf'^ +"{re.escape(requirement)}", +# .{{10,}}$', text, re.M), requirement
 
 
-@pytest.mark.parametrize(("folder", "extras"), [("abr_tts", ["espeak"]), ("tests", ["espeak", "test"])])
+@pytest.mark.parametrize(
+    ("folder", "extras"), [("abr_tts", ["espeak"]), ("tests", ["espeak", "test", "words"])]
+)
 def test_what_is_imported_is_declared(folder, extras):
     project = PROJECT["project"]
     wanted = [project["dependencies"], *(project["optional-dependencies"][extra] for extra in extras)]
