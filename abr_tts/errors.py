@@ -250,6 +250,14 @@ class ConfigError(LocalError):
     """A setting that is unknown, of the wrong type, out of range, or at odds with another."""
 
 
+class PolicyError(ConfigError):
+    """A policy that cannot be. `.keys` are the keys at fault, so that a reader of files finds the line."""
+
+    def __init__(self, message: str, *keys: str) -> None:
+        super().__init__(message)
+        self.keys = keys
+
+
 class MissingDependency(LocalError):
     """A library that this job needs is not installed; the message says how to get it."""
 

@@ -57,17 +57,19 @@ class Habit:
         lag_s: at the latest after so long.
         prompt_bytes: or, once so much has come, ...
         prompt_lag_s: ... after so long.
+        whole: it counts whole messages, and nothing of one that is under way.
     """
 
     lag_s: float
     prompt_bytes: int
     prompt_lag_s: float
+    whole: bool
 
 
-REPORTS = Habit(0.25, 2_000, 0.1)
+REPORTS = Habit(0.25, 2_000, 0.1, True)
 """A listener's (protocol, "hint")."""
 
-KERNEL = Habit(0.04, 0, 0.04)
+KERNEL = Habit(0.04, 0, 0.04, False)
 """A receiving kernel's (Linux TCP_DELACK_MIN)."""
 
 
@@ -104,6 +106,8 @@ class AckClock:
         self._parts: list[tuple[float, float]] = []
         """(due, wire bytes) of what has arrived and is in no sample yet."""
         self._mark = 0.0
+        self._under_way = False
+        """The first of the parts was under way at the mark: some of it had arrived by then."""
         self._moved_at = 0.0
 
     def sent(self, size: int, payload: int, now: float, blind: bool = False) -> None:
@@ -137,6 +141,7 @@ class AckClock:
         sample = self._sample(busy, now)
         if sample is not None or not busy:
             self._parts.clear()
+            self._under_way = False
             self._mark = now
         return sample
 
@@ -147,8 +152,9 @@ class AckClock:
             if message.blind:
                 self._parts.clear()  # nothing is known of it, nor of what was before it
             else:
-                due = max(self._mark, message.at + rtt_s)
-                self._parts.append((due, message.share(before, self.position)))
+                due = message.at + rtt_s
+                self._under_way = self._under_way or (not self._parts and due < self._mark)
+                self._parts.append((max(due, self._mark), message.share(before, self.position)))
             if message.end > self.position:
                 break
             self._pending.popleft()
@@ -161,7 +167,9 @@ class AckClock:
         though it says too little by itself, gives a greater rate.
         """
         best = small = size = seconds = 0.0
-        for due, wire in reversed(self._parts):
+        # A message under way at the mark is made up for by one that is under way now, if there is one.
+        skipped = 1 if self._under_way and self._habit.whole and not busy else 0
+        for due, wire in reversed(self._parts[skipped:]):
             size += wire
             span = now - due
             if span < 0:
@@ -203,8 +211,8 @@ class AckClock:
 
         Since the last progress it has carried no more than the message that it is carrying.
         """
-        overdue, silent = self.overdue_s(rtt_s, now), self.silent_s(rtt_s, now)
-        if overdue <= 0 or silent + self._habit.lag_s < WINDOW_S:
+        silent = self.silent_s(rtt_s, now)
+        if silent <= 0 or silent + self._habit.lag_s < WINDOW_S:
             return None
         first = self._pending[0]
-        return first.share(self.position, first.end) * 8 / 1000 / max(overdue, silent)
+        return first.share(self.position, first.end) * 8 / 1000 / silent

@@ -23,6 +23,9 @@ RICH = 4.0
 """Capacity over the bank's need from which everything that is made is banked before anything is
 made better: it then takes a quarter of the time that it lasts, at most. A guess."""
 
+EASY = 2.0
+"""Capacity over the need of bank and upgrade together from which the two are no rivals. A guess."""
+
 URGENT_S = 0.5
 """Seconds of lead below which an upgrade under way goes before the bank, if that has more: what was
 begun should not be interrupted. A guess."""
@@ -84,6 +87,9 @@ class Adaptive:
         if plan.upgrade is not None:
             probe = self._upgrades.probes if self._upgrades.probing else 0
             piece = self._window.piece(seen, link, plan.upgrade, probe)
+        if plan.upgrade is not None and self._goes_on(seen, link, plan.upgrade):
+            begin = seen.layers[UPGRADE].next_pts
+            return self._send_upgrade(seen, link, plan, plan.upgrade, begin, seen.ready)
         if due and (piece is None or self._bank_is_first(seen, link, lead_s, piece[0])):
             return self._send_bank(seen, link, plan)
         if piece is not None and plan.upgrade is not None:
@@ -125,6 +131,18 @@ class Adaptive:
         """Whether all that is made is banked, but for what goes out within a moment."""
         left_s = ticks_to_seconds(seen.ready - seen.layers[BANK].next_pts)
         return left_s * rung.wire_kbps <= self._policy.bank_queue_s * link.kbps
+
+    def _goes_on(self, seen: Observation, link: Link, rung: Rung) -> bool:
+        """
+        Whether new speech is upgraded even before it is banked: everything so far is, there is next
+        to nothing ahead of the listener, and the link carries both with ease. So an engine that is
+        hardly faster than speech is not heard at a lower rung whenever a chunk of it comes.
+        """
+        upgrade, bank = seen.layers[UPGRADE], seen.layers[BANK]
+        first_s = ticks_to_seconds(upgrade.next_pts - min(bank.next_pts, seen.head))
+        new = 0 < bank.next_pts <= upgrade.next_pts < seen.ready and not self._upgrades.probing
+        easy = link.kbps >= EASY * (rung.wire_kbps + self._bank.rung.wire_kbps)
+        return new and easy and upgrade.rung == rung and first_s < URGENT_S
 
     def _bank_is_first(self, seen: Observation, link: Link, lead_s: float, begin: int) -> bool:
         """Whether the bank, which has something to send, goes before an upgrade from `begin` on."""

@@ -28,7 +28,7 @@ own, but for 5 ms in which programs answer; a proxy is much nearer (0.1 ms on th
 DIRECT_AFTER_S = 1.0
 """Seconds after which the kernel is believed though the listener has not told its round trip."""
 
-TRIP_ERROR_S = 0.005
+TRIP_ERROR_S = 0.003
 """What a measured round trip may be too long by: clients tell whole milliseconds, and a few pings do
 not find the very least of a jittery path (3 ms each way on a quiet radio link)."""
 
@@ -97,9 +97,9 @@ class Estimator:
         self._rate = Rate(policy.fast_half_life_s, policy.slow_half_life_s)
         self._trip, self._kernel_rtt_s = LeastTrip(), math.inf
         self._shares = Shares()
-        self._kernel_at = 0.0
+        self._kernel_at: float | None = None
         self._first_at = math.inf
-        self._recalled = False
+        self._recalled = self._reported = False
         self._before = 0
         self._outage = False
         self._outages = 0
@@ -121,6 +121,7 @@ class Estimator:
     def on_received(self, total: int, rtt_ms: float, now: float) -> None:
         """The listener has `total` payload bytes; a round trip of -1 is not known."""
         self._recall(now)
+        self._reported = True
         if rtt_ms >= 0:
             self._trip.add(rtt_ms / 1000, now)
         sample = self._reports.acked(total, self._least_rtt_s, self._likely_rtt_s, now)
@@ -140,6 +141,8 @@ class Estimator:
 
     def _is_direct(self, now: float) -> bool:
         """Whether the kernel's next hop is the listener, so that what it acknowledges has arrived."""
+        if self._kernel_at is None:
+            return False
         if self._trip.seconds < math.inf:
             return self._kernel_rtt_s >= self._trip.seconds * DIRECT_SHARE - DIRECT_SLACK_S
         return now - self._first_at >= DIRECT_AFTER_S
@@ -172,7 +175,8 @@ class Estimator:
         """A round trip that is rather too long: nothing must seem late that is not."""
         if self._trip.seconds < math.inf:
             return self._trip.seconds
-        return max(self._kernel_rtt_s if self._kernel_rtt_s < math.inf else 0.0, UNKNOWN_RTT_S)
+        kernel = self._kernel_rtt_s if self._kernel_rtt_s < math.inf else 0.0
+        return max(kernel, UNKNOWN_RTT_S) if self._reported or not kernel else kernel
 
     def look(self, now: float) -> Link:
         """The link at `now`, which never goes back."""
@@ -181,7 +185,7 @@ class Estimator:
         known = self._rate.kbps
         kbps = policy.start_kbps if known is None else known
         late = 0.0
-        for clock, at in ((self._reports, now), (self._kernel, self._kernel_at)):
+        for clock, at in self._ticking(now):
             late = max(late, clock.overdue_s(rtt, at))
             ceiling = clock.ceiling_kbps(rtt, at)
             kbps = kbps if ceiling is None else min(kbps, ceiling)
@@ -195,10 +199,14 @@ class Estimator:
 
     def _silent_s(self, rtt: float, now: float) -> float:
         """How long nothing has come that was due; what the kernel sees of a message's parts counts."""
-        silent = self._reports.silent_s(rtt, now)
-        if self._is_direct(now) and self._kernel.on_the_way:
-            silent = min(silent, self._kernel.silent_s(rtt, self._kernel_at))
-        return silent
+        kernel_counts = self._is_direct(now) and self._kernel.on_the_way > 0
+        clocks = [one for one in self._ticking(now) if one[0] is self._reports or kernel_counts]
+        return min((clock.silent_s(rtt, at) for clock, at in clocks), default=-1.0)
+
+    def _ticking(self, now: float) -> list[tuple[AckClock, float]]:
+        """The clocks that have ever ticked, and the time at which each is looked at."""
+        clocks = [(self._kernel, self._kernel_at)] if self._kernel_at is not None else []
+        return [*clocks, (self._reports, now)] if self._reported else clocks
 
     def _heard(self, now: float) -> int:
         heard = self._reports.position

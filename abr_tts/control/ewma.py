@@ -18,6 +18,10 @@ after it. A guess."""
 MOST_EXACT_S = 0.5
 """Most time that an exact sample stands for: an outage is not a rate. A guess."""
 
+PROBE_S = 0.5
+"""Seconds of samples that the answer to a probe counts for; what was believed before is dropped, since
+nothing had confirmed it for long. A guess."""
+
 CUT_SHARE, CUT_S = 0.7, 0.3
 """When the link has carried less than this share of what was believed for so long, what was
 believed is dropped: the first sign of a fall (measured: 0.15 to 0.3 s)."""
@@ -70,7 +74,7 @@ class Rate:
         self.told_at = float("-inf")
         """When a sample last said something."""
         self.probed = False
-        """The next lower bound answers a probe: it weighs as much as any can."""
+        """The next lower bound that is news answers a probe."""
 
     @property
     def kbps(self) -> float | None:
@@ -91,12 +95,17 @@ class Rate:
         An exact one stands for the time that it covers. A lower bound stands for all the time
         in which nothing was learned: what was believed before is out of date.
         """
-        known, silent_s, self.told_at = self.kbps, now - self.told_at, now
-        if not self.firm and (sample.exact or known is None or sample.kbps > known):
+        known = self.kbps
+        if not sample.exact and known is not None and sample.kbps <= known:
+            return
+        silent_s, self.told_at = now - self.told_at, now
+        if not self.firm:
             self.start(sample.kbps, LEAST_S, sample.exact, now)
             return
-        if not sample.exact and self.probed and known is not None and sample.kbps > known:
-            self.probed, silent_s = False, MOST_S
+        if self.probed and not sample.exact:
+            self.probed = False
+            self.start(sample.kbps, PROBE_S, self.firm, now)
+            return
         for average in self._averages:
             if sample.exact:
                 average.add(sample.kbps, min(max(sample.seconds, silent_s), MOST_EXACT_S))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
-from ..errors import ConfigError
+from ..errors import PolicyError
 from .ladder import Ladder, Rung, pcm
 from .utility import measured_utility
 
@@ -38,7 +38,7 @@ class Policy:
     How streams adapt. Times are seconds, rates kbit/s on the wire, sizes bytes.
 
     Raises:
-        ConfigError: from the constructor; the sentence begins with the key. `.key` names it.
+        PolicyError: from the constructor; the sentence begins with the key.
     """
 
     name: str = word("", "What requests, metrics and logs call it.")
@@ -65,7 +65,7 @@ class Policy:
     level0_lead_s: float = number(
         4.0, "Seconds of lead at most of a client that can hold one track only.", 0.5, 60
     )
-    headroom: float = number(1.15, "Capacity over need from which a better rung is taken.", 1, 4)
+    headroom: float = number(1.1, "Capacity over need from which a better rung is taken.", 1, 4)
     keep_headroom: float = number(1.0, "Capacity over need down to which a rung is kept.", 0.5, 4)
     bank_headroom: float = number(
         1.5, "Capacity over need below which the bank takes a lower rung while its lead is low.", 1, 10
@@ -109,11 +109,12 @@ class Policy:
                     smaller,
                     f"is {getattr(self, smaller):g}, but must not be above {larger} "
                     f"({getattr(self, larger):g})",
+                    larger,
                 )
 
     def _check_ladder(self) -> None:
         if not self.rungs:
-            raise fault("rung", "the ladder has no rung")
+            raise fault("rung", "is missing: the ladder has no rung")
         if len(self.utilities) != len(self.rungs):
             raise fault("utilities", "must be one for each rung")
         names = [rung.name for rung in self.rungs]
@@ -124,7 +125,9 @@ class Policy:
             if not 0 <= utility <= 1:
                 raise fault("utility", f"of {rung.name} is {utility:g}, but must be 0 to 1")
         if self.bank_rung not in names:
-            raise fault("bank_rung", f"is {self.bank_rung!r}, which is not in the ladder: {', '.join(names)}")
+            raise fault(
+                "bank_rung", f"is {self.bank_rung!r}, which is not in the ladder: {', '.join(names)}", "rung"
+            )
 
     # ------------------------------------------------------------ the ladder
 
@@ -190,11 +193,9 @@ NUMBERS = tuple(item.name for item in fields(Policy) if "low" in item.metadata)
 """The numeric fields, which a search may vary within their bounds."""
 
 
-def fault(key: str, reason: str) -> ConfigError:
-    """An error of a policy that knows its key, so that a reader of files can find the line."""
-    error = ConfigError(f"{key} {reason}" if not reason.startswith("the ") else f"{key}: {reason}")
-    error.key = key  # type: ignore[attr-defined]
-    return error
+def fault(key: str, reason: str, *others: str) -> PolicyError:
+    """The error of a key, and of `others` that it does not fit: `reason` goes on after its name."""
+    return PolicyError(f"{key} {reason}", key, *others)
 
 
 def _check_number(key: str, value: Any, bounds: Mapping[str, Any], whole: bool) -> None:

@@ -16,7 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError
+from ..errors import ConfigError, PolicyError
 from .ladder import CELT_FROM_KBPS, FULL, Rung
 from .policy import Policy
 from .utility import measured_utility
@@ -91,9 +91,9 @@ def parse(text: str, source: str) -> Policy:
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        line = re.search(r"line (\d+)", str(error))
-        where = f"{source}:{line[1]}" if line else source
-        raise ConfigError(f"{where}: not TOML: {error}") from None
+        told = re.search(r"line (\d+)", str(error))
+        line = int(told[1]) if told else max(1, len(text.splitlines()))  # else it is the end
+        raise ConfigError(f"{source}:{line}: not TOML: {error}") from None
     return _Reader(text, source, document).policy()
 
 
@@ -114,8 +114,8 @@ class _Reader:
             values["rungs"], values["utilities"] = self._ladder(self.document["rung"])
         try:
             return Policy(**values)
-        except ConfigError as error:
-            raise self._fault(str(error), getattr(error, "key", "")) from None
+        except PolicyError as error:
+            raise self._fault(str(error), *error.keys) from None
 
     def _base(self) -> dict[str, Any]:
         """The values that the file starts from. A preset starts from the defaults alone."""
@@ -141,11 +141,11 @@ class _Reader:
 
     def _rung(self, index: int, table: dict[str, Any]) -> tuple[Rung, float]:
         def wrong(key: str, reason: str) -> ConfigError:
-            return self._fault(f"rung.{key} {reason}", key, index)
+            return self._fault(f"rung.{key} {reason}", key, table=index)
 
         for key in table:
             if key not in RUNG_KEYS:
-                raise self._fault(f"rung.{key}: unknown key{_near(key, RUNG_KEYS)}", key, index)
+                raise self._fault(f"rung.{key}: unknown key{_near(key, RUNG_KEYS)}", key, table=index)
         name = table.get("name")
         if not isinstance(name, str) or not name:
             raise wrong("name", "must be the rung's name")
@@ -183,8 +183,10 @@ class _Reader:
 
     # ------------------------------------------------------------ errors
 
-    def _fault(self, sentence: str, key: str, table: int | None = None) -> ConfigError:
-        line = line_of(self.text, key, table)
+    def _fault(self, sentence: str, *keys: str, table: int | None = None) -> ConfigError:
+        """`sentence`, with the line on which the first of `keys` stands that stands anywhere."""
+        lines = (line_of(self.text, key, table) for key in keys)
+        line = next((line for line in lines if line), None)
         return ConfigError(f"{self.source}:{line}: {sentence}" if line else f"{self.source}: {sentence}")
 
 
@@ -192,18 +194,17 @@ def line_of(text: str, key: str, table: int | None = None) -> int | None:
     """
     The line, from 1, on which a TOML text sets `key`: at its top, or in the `table`th `[[rung]]`.
 
-    Where the key is not set, the table's own head; None if there is none.
+    Where it does not: the head of that table (of the first one for the key `rung`); else None.
     """
+    wanted = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]")
     index, head = -1, None
     for number, line in enumerate(text.splitlines(), 1):
         if re.match(r"\s*\[\[\s*rung\s*\]\]", line):
             index += 1
             head = number if index == (table or 0) else head
-        elif index == (-1 if table is None else table) and re.match(
-            rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]", line
-        ):
+        elif index == (-1 if table is None else table) and wanted.match(line):
             return number
-    return head if table is not None or key in ("rung", "utility") else None
+    return head if table is not None or key == "rung" else None
 
 
 def _near(key: str, known: Any) -> str:

@@ -53,10 +53,14 @@ class Upgrades:
         self._watch(better, link, reserve_kbps, now)
         if not better:
             self._take(None, Reason("top", f"the ladder has nothing better than {bank.name}"))
-        elif not self.probing or self._is_answered(link, now):
+        elif self.probing and not self._is_answered(link, now):
+            pass
+        elif link.known:
             self._by_rate(better, link, reserve_kbps, now)
-            if self.rung is None and may_probe and self._is_quiet(link):
-                self._probe(better[0], link, now)
+        else:
+            self._take(None, Reason("unknown", "nothing is known of the link yet"))
+        if better and self.rung is None and may_probe and self._is_quiet(link):
+            self._probe(better[0], link, now)
         return self.rung
 
     def _better_than(self, bank: Rung) -> list[Rung]:

@@ -31,6 +31,10 @@ PROBE_FRAMES = 9
 """Frames of a probe: one less than the player needs to take it (rule 3), so that it is not heard
 unless it is followed."""
 
+SHORT_LEAD_S = 0.5
+"""Seconds ahead of the listener below which an upgrade takes what is there, and does not wait until
+that fills a message: the engine may be slow. A guess."""
+
 CHANGE, CHANGE_EVENT = 0.25, 0.02
 """Seconds of perfect speech that a change of what is heard costs: by the step in utility, and for
 happening at all (the quality of experience that the simulator scores with)."""
@@ -134,7 +138,8 @@ class Window:
             return min(message, (PROBE_FRAMES - rung.frames_per_message) * FRAME_TICKS)
         if not follows:
             return max(message, self._worthwhile(rung, self.beneath.at(begin)))
-        if seen.ended and end >= seen.ready:
+        short = begin - seen.head < seconds_to_ticks(SHORT_LEAD_S)
+        if end == seen.layers[BANK].next_pts and (short or (seen.ended and end >= seen.ready)):
             return FRAME_TICKS
         if not self._filling and end < seen.layers[BANK].next_pts:
             return seconds_to_ticks(min(BURST_S, self._lead_s(rung) / 4))

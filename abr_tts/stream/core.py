@@ -258,14 +258,15 @@ class StreamCore:
 
     def _heard(self, hint: BitRateHint) -> None:
         wrong = [] if self._pacer.on_received(hint.received) else ["received"]
-        if hint.played > self._sent_pts():
+        furthest = max(self._sent_pts(), self._layers.next_pts(UPGRADE))
+        if hint.played > furthest:
             wrong.append("played")
         if wrong:
             self._outputs.append(Notice(Clamped(tuple(wrong))))
         if self._learner:
             self._learner.on_received(hint.received, hint.rtt_ms, self._now)
         self._pacer.on_rtt(hint.rtt_ms)
-        played = min(hint.played, self._sent_pts())
+        played = min(hint.played, furthest)
         self._head.report(played, hint.buffer_ms, self._now, self._pacer.min_rtt_s / 2)
         self._forget()
 
@@ -358,14 +359,15 @@ class StreamCore:
     def _observe(self) -> Observation:
         layers, head = self._layers, self._head
         bank = layers.seen(BANK, self._pacer.reached[BANK])
+        upgrade = layers.seen(UPGRADE, self._pacer.reached[UPGRADE])
         ready = self._timeline.ready
         # What does not fill a message yet is hidden, so that the controller may do something else.
         if bank.rung is not None and not self._bank_frames(bank.rung, bank.next_pts):
             ready = bank.next_pts
         return Observation(
             self._now, ready, self._timeline.ended, head.played, self._pacer.outstanding,
-            (bank, layers.seen(UPGRADE, self._pacer.reached[UPGRADE])), head.paused,
-            min(head.at(self._now), bank.next_pts), head.eager,
+            (bank, upgrade), head.paused,
+            min(head.at(self._now), max(bank.next_pts, upgrade.next_pts)), head.eager,
             self._engine.making, self._engine.real_time_factor,
         )  # fmt: skip
 

@@ -40,8 +40,9 @@ class Layers:
         return max(0, track.next_pts) if track else 0
 
     def fed_sample(self, played: int) -> int | None:
-        """First sample of the timeline that a track which is ahead of `played` has not taken yet."""
-        return min((t.fed_sample for t in self._live.values() if t.next_pts > played), default=None)
+        """First sample of the timeline that a track which may go on has not taken yet."""
+        going = (t for t in self._live.values() if t.rank == BANK or t.next_pts > played)
+        return min((track.fed_sample for track in going), default=None)
 
     def seen(self, rank: int, received: int) -> Layer:
         """A layer as controllers see it; `received` is told by the pacer."""
