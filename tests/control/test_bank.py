@@ -19,7 +19,7 @@ def test_a_link_that_cannot_keep_up_lowers_the_bank_at_once_when_the_lead_runs_o
     bank = Bank(POLICY)
     assert bank.choose(link(40), 1.0, 0.0).name == "opus16"
     assert bank.choose(link(10), 0.5, 0.1).name == "opus12"
-    assert "the link carries 10 kbit/s and 0.5 s are left; opus24 needs 48" == bank.reason.sentence
+    assert bank.reason.sentence == "the link carries 10 kbit/s and 0.5 s are left; opus24 needs 48"
 
 
 def test_the_bank_goes_up_only_when_that_has_been_right_for_a_while():

@@ -68,7 +68,7 @@ def test_a_ladder_without_rungs_with_one_twice_or_without_the_bank_is_refused():
         replace(DEFAULT, rungs=(opus(24), opus(24)), utilities=(0.9, 0.9))
     with pytest.raises(PolicyError, match="bank_rung is 'opus24', which is not in the ladder: opus12"):
         replace(DEFAULT, rungs=(opus(12),), utilities=(0.7,))
-    with pytest.raises(PolicyError, match="utility of opus24 is 1.5"):
+    with pytest.raises(PolicyError, match=r"utility of opus24 is 1\.5"):
         replace(DEFAULT, rungs=(opus(24),), utilities=(1.5,))
 
 

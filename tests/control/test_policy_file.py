@@ -1,5 +1,7 @@
 """Policy files: every fault names file, line, key and reason, and the nearest valid key."""
 
+# ruff: noqa: E501 -- the table of faults keeps one line for each
+
 import pytest
 
 from abr_tts.control.ladder import FULL

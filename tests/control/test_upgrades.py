@@ -1,5 +1,7 @@
 """The rung of upgrades: by what the link carries, held against flutter, tried where nothing is known."""
 
+import itertools
+
 import pytest
 
 from abr_tts.control.ladder import FULL
@@ -100,7 +102,7 @@ def test_a_link_that_seems_too_slow_is_tried_again_and_ever_less_often():
         if upgrades.probes > before:
             times.append(now)
             quiet_since = now + 0.2
-    gaps = [after - before for before, after in zip(times, times[1:], strict=False)]
+    gaps = [after - before for before, after in itertools.pairwise(times)]
     assert times[0] == pytest.approx(CLASSIC.probe_s, abs=0.2)
     assert gaps[0] < gaps[1] == pytest.approx(gaps[-1], abs=0.3)
     assert gaps[-1] < 5 * CLASSIC.probe_s
