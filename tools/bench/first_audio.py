@@ -3,8 +3,9 @@ First sound: what the server adds to its engine's first chunk.
 
 For each request two spans are taken on one clock: the engine's, from `Pool.say` to its first
 samples, and the listener's, from its `stream_start` to its first audio message. *Added* is
-their difference, request by request. First one listener at a time, then 50 connections that
-listen at real time and start staggered.
+their difference, request by request: it holds the request's way in and the listener's own work.
+*In server* is from the engine's first samples to the first audio in the kernel. First one
+listener at a time, then 50 connections that listen at real time and start staggered.
 
     python tools/bench/first_audio.py --json
 """
@@ -75,8 +76,10 @@ def main() -> None:
     args = parser.parse_args()
     with ServerProcess({"engine.kind": args.engine}) as server:
         alone = asyncio.run(one_by_one(server.url, args.requests, args.rung))
+        inside = server.ask("added")
         crowd = asyncio.run(staggered(server.url, args.streams, args.each, args.rung, args.seed))
         stamps = server.ask("stamps")
+        inside_crowd = server.ask("added")[len(inside) :]
     engines, delivered, added = spans(alone, stamps)
     show(
         {
@@ -84,6 +87,8 @@ def main() -> None:
             "delivered_ms": round(statistics.median(delivered), 2),
             "added_ms": spread(added),
             "added_ms_50_streams": spread(spans(crowd, stamps)[2]),
+            "in_server_ms": spread([value * 1000 for value in inside[WARM_UP:]]),
+            "in_server_ms_50_streams": spread([value * 1000 for value in inside_crowd]),
             "rung": args.rung,
             "streams": args.streams,
             "requests": len(alone) + len(crowd),

@@ -3,7 +3,8 @@ A server in a process of its own, with a stopwatch on its engine pool.
 
 Run by the benchmarks, not by people: its argument is a JSON object of settings
 (`{"server.port": 0, …}`). It prints `{"url": …}`, then answers each line of its standard input
-with one line of JSON: `stamps` (per clause: text, seconds from say to first samples), `stats`
+with one line of JSON: `stamps` (per clause: text, seconds from say to first samples), `added`
+(seconds from the engine's first samples to the first audio in the kernel, per stream), `stats`
 (resident memory, audio seconds made and written). It ends with its standard input. A second
 argument says which controller decides, and what more may be asked: see `steered`.
 """
@@ -49,6 +50,15 @@ class _Watched:
         self._sink.pcm(samples)
 
 
+class Raw:
+    """The values that a histogram of the server is told, before it sorts them into buckets."""
+
+    def __init__(self, histogram: Any) -> None:
+        self.values: list[float] = []
+        observe = histogram.observe
+        histogram.observe = lambda value: (self.values.append(value), observe(value))
+
+
 def resident_kb() -> int:
     """Resident memory of this process now, kB (Linux), or its peak elsewhere."""
     try:
@@ -80,6 +90,7 @@ async def main(settings: dict[str, Any], steer: dict[str, Any] | None) -> None:
     server = Server(load(None, {}, settings))
     await server.start()
     watch = Stopwatch(server.pool)
+    added = Raw(server.metrics.first_added)
     print(json.dumps({"url": server.url}), flush=True)
     loop = asyncio.get_running_loop()
     while line := await loop.run_in_executor(None, sys.stdin.readline):
@@ -87,7 +98,8 @@ async def main(settings: dict[str, Any], steer: dict[str, Any] | None) -> None:
         if steering and question[0] in ("rung", "plans"):
             answer: Any = steering.answer(question)
         else:
-            answer = watch.stamps if question == ["stamps"] else stats(server)
+            known = {"stamps": watch.stamps, "added": added.values}
+            answer = known[question[0]] if question[0] in known else stats(server)
         print(json.dumps(answer), flush=True)
     await server.stop()
 
