@@ -22,7 +22,8 @@ LEAST_SPAN_S = 0.01
 link) is most of it. 10 ms of 2 Mbit/s are 2.5 kB, about one message."""
 
 BUSY_SLACK_S = 0.02
-"""Beyond a round trip, what may be missing for so long without a queue: jitter (a guess)."""
+"""Beyond a round trip, and what an acknowledgement may wait, something may be missing for so long
+without a queue: jitter (a guess)."""
 
 TELLING_BYTES = 2_000
 """Bytes on the wire from which a lower bound says anything: a burst of less than two segments is
@@ -58,18 +59,20 @@ class Habit:
         prompt_bytes: or, once so much has come, ...
         prompt_lag_s: ... after so long.
         whole: it counts whole messages, and nothing of one that is under way.
+        held_s: of what has arrived, it may leave out what came so late.
     """
 
     lag_s: float
     prompt_bytes: int
     prompt_lag_s: float
     whole: bool
+    held_s: float
 
 
-REPORTS = Habit(0.25, 2_000, 0.1, True)
+REPORTS = Habit(0.25, 2_000, 0.1, True, 0.0)
 """A listener's (protocol, "hint")."""
 
-KERNEL = Habit(0.04, 0, 0.04, False)
+KERNEL = Habit(0.04, 0, 0.04, False, 0.04)
 """A receiving kernel's (Linux TCP_DELACK_MIN)."""
 
 
@@ -137,7 +140,8 @@ class AckClock:
             return None
         self._moved_at = now
         self._take(before, short_rtt_s)
-        busy = bool(self._pending) and now - self._pending[0].at - long_rtt_s > BUSY_SLACK_S
+        slack_s = long_rtt_s + BUSY_SLACK_S + self._habit.held_s
+        busy = bool(self._pending) and now - self._pending[0].at > slack_s
         sample = self._sample(busy, now)
         if sample is not None or not busy:
             self._parts.clear()
@@ -179,7 +183,9 @@ class AckClock:
                 small = max(small, rate)
             elif rate > best:
                 best, seconds = rate, span
-        return Sample(best * 8 / 1000, seconds, busy and best >= small) if best else None
+        if not best or (busy and self._habit.whole and size < self._pending[0].wire):
+            return None  # the message under way, of which nothing is counted, is most of it: wait for it
+        return Sample(best * 8 / 1000, seconds, busy and best >= small)
 
     @property
     def on_the_way(self) -> int:

@@ -25,6 +25,8 @@ class Bank:
         family = (r for r in policy.rungs if r.family == usual.family and r.wire_kbps <= usual.wire_kbps)
         self._below = sorted(family, key=lambda rung: -rung.wire_kbps)
         self._better_since: float | None = None
+        self._followed = False
+        """The rung has followed the rate before: what was measured first is taken at once."""
 
     def choose(self, link: Link, lead_s: float, now: float) -> Rung:
         """The rung of a bank beneath upgrades, with `lead_s` seconds of it ahead of the listener."""
@@ -45,6 +47,9 @@ class Bank:
     def by_rate(self, link: Link, now: float, held: bool) -> Rung:
         """The rung of speech that is sent once: the best that the link carries, `held` against flutter."""
         policy, order = self._policy, self._policy.by_utility
+        if not link.known:
+            return self.rung
+        held, self._followed = held and self._followed, True
         lowest = min(order, key=lambda rung: rung.wire_kbps)
         share = {rung: policy.keep_headroom if rung == self.rung else policy.headroom for rung in order}
         rung = next((r for r in order if r.wire_kbps * share[r] <= link.kbps), lowest)

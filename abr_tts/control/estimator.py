@@ -18,6 +18,9 @@ from .policy import Policy
 from .shares import Shares
 from .trip import LeastTrip
 
+LEAST_KBPS = 1.0
+"""No link is taken to carry less, so that what is divided by it stays finite."""
+
 UNKNOWN_RTT_S = 0.15
 """Round trip that is allowed for while none is known: a slow mobile link's (a guess)."""
 
@@ -192,9 +195,10 @@ class Estimator:
         dead = self._silent_s(rtt, now) > policy.outage_s
         self._outages += dead and not self._outage
         self._outage = dead
+        share = self._shares.available(max(kbps, LEAST_KBPS), now)
         return Link(
-            known is not None, self._rate.firm, self._shares.available(kbps, now), rtt, max(late, 0.0),
-            now - self._rate.told_at, dead, self._outages, self._heard(now),
+            known is not None, self._rate.firm, share, rtt, max(late, 0.0), now - self._rate.told_at,
+            dead, self._outages, self._heard(now),
         )  # fmt: skip
 
     def _silent_s(self, rtt: float, now: float) -> float:

@@ -44,10 +44,16 @@ class Gate:
         if seen.paused:
             return Reason("paused", "the listener has paused")
         if link.late_s > self._policy.late_s:
-            return Reason("late", f"nothing has come for {link.late_s:.1f} s", {"late_s": link.late_s})
-        if self.is_stale(link):
-            return Reason("stale", "nothing was heard of the link for a while", {"quiet_s": link.quiet_s})
-        return None
+            return Reason("late", f"what is on the way is {link.late_s:.1f} s late", {"late_s": link.late_s})
+        if not self.is_stale(link):
+            return None
+        if not link.known:
+            return Reason("unknown", "nothing is known of the link yet")
+        return Reason(
+            "stale",
+            f"what is known of the link is {link.quiet_s:.0f} s old, and nothing confirms it yet",
+            {"quiet_s": link.quiet_s},
+        )
 
     @staticmethod
     def is_stale(link: Link) -> bool:

@@ -135,7 +135,7 @@ class Window:
         """Ticks below which nothing is sent."""
         message = rung.frames_per_message * FRAME_TICKS
         if probing:
-            return min(message, (PROBE_FRAMES - rung.frames_per_message) * FRAME_TICKS)
+            return min(message, max(1, PROBE_FRAMES - rung.frames_per_message) * FRAME_TICKS)
         if not follows:
             return max(message, self._worthwhile(rung, self.beneath.at(begin)))
         short = begin - seen.head < seconds_to_ticks(SHORT_LEAD_S)

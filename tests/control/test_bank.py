@@ -37,7 +37,8 @@ def test_nothing_known_of_the_link_is_no_reason_to_lower_the_bank():
 
 def test_speech_that_is_sent_once_goes_at_the_best_rung_that_fits():
     bank = Bank(POLICY)
-    assert bank.by_rate(link(1_000), 0.0, held=False).name == "pcm22"
+    assert bank.by_rate(link(300, known=False), 0.0, held=True).name == "opus24"
+    assert bank.by_rate(link(1_000), 0.0, held=True).name == "pcm22"
     assert bank.by_rate(link(100), 0.1, held=True).name == "opus48"
     assert bank.by_rate(link(1), 0.2, held=True).name == "opus12"
     assert bank.by_rate(link(1_000), 0.3, held=True).name == "opus12"

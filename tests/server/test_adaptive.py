@@ -132,7 +132,7 @@ async def test_a_client_of_one_track_gets_one_in_order_at_rungs_of_one_family(ur
         await client.hint(started.stream, round(end.length * 48_000 / 22_050))
         trace = await trace_of(folder, started.stream_id)
     ((rank, rung, codec),) = tracks(client, started.stream)
-    assert (rank, rung, codec) == (0, "opus24", "opus")
+    assert (rank, codec) == (0, "opus") and rung in ("opus24", "opus48")  # the latter on a known link
     at = -FRAME_TICKS
     for audio in client.of(m.Audio, stream=started.stream):
         assert audio.pts == at
