@@ -321,11 +321,11 @@ class StreamCore:
         frames = self._frames(decision)
         if frames:
             track, messages, events = self._layers.join(decision)
+            self._job = track.job(self._timeline, decision.pts + frames * FRAME_TICKS)
+            self._outputs.append(Encode(self._job))  # the longest way: it goes first
             for message in messages:
                 self._transmit(message)
             self._outputs.extend(Notice(event) for event in events)
-            self._job = track.job(self._timeline, decision.pts + frames * FRAME_TICKS)
-            self._outputs.append(Encode(self._job))
 
     def _decide(self) -> Decision | None:
         """Ask the controller, and tell when its plan has changed."""

@@ -131,7 +131,9 @@ class EncodeJob:
     """
     Work for a thread: `run()` gives the packets from `pts` on, which return to the core.
 
-    `cheap` jobs cost less than a hop to a thread (some 10 microseconds): run them in place.
+    Run `cheap` jobs in place. Most cost less than a hop to a thread (some 10 microseconds); an
+    utterance's first Opus job costs 0.6 ms, but somebody waits for it, and with fifty streams the
+    threads' turn comes 10 ms later (tools/bench/first_audio).
     """
 
     track: int
@@ -202,7 +204,7 @@ class Track:
         stop = until // FRAME_TICKS + self._lag
         pcm = timeline.read(self._fed * self._frame, stop * self._frame)
         job = EncodeJob(
-            self.number, self.rank, self.rung, self.next_pts, frames, self.cheap,
+            self.number, self.rank, self.rung, self.next_pts, frames, self.cheap or self.next_pts < 0,
             self._coder, pcm, self._retune,
         )  # fmt: skip
         self._fed, self.next_pts, self._retune = stop, until, None

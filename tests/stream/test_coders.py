@@ -78,6 +78,12 @@ def test_no_job_that_a_listener_waits_for_makes_a_coder(monkeypatch):
         assert len(made) == (number >= RESTOCK_JOB)
 
 
+@pytest.mark.parametrize("rung", OPUS, ids=lambda rung: rung.name)
+def test_of_an_opus_track_only_the_job_that_begins_the_utterance_is_run_in_place(rung):
+    assert [job.cheap for job in jobs(rung)][:3] == [True, False, False]
+    assert not any(job.cheap for job in jobs(rung, 10 * FRAME_TICKS))
+
+
 def test_streams_beyond_the_spares_make_their_own_coders():
     rung = FULL["opus24"]
     coders.stock(LIBRARY, rung, RATE)
