@@ -35,8 +35,9 @@ class Limits:
     """Seconds of silence before the peer counts as gone; `idle_timeout`. Hidden tabs wake once a minute."""
     ping_s: float = 20.0
     """Seconds between a client's pings: three in the 60 s that proxies wait by default (nginx)."""
-    pong_s: float = 10.0
-    """Seconds after a client's ping without any message before the server counts as gone; `idle_timeout`."""
+    pong_s: float = 20.0
+    """Seconds after a client's ping without any message before the server counts as gone; `idle_timeout`.
+    Twice a radio outage of 10 s, which TCP outlives."""
     hint_ms: int = 100
     """Milliseconds between two hints of one stream, at least; told to the client, not enforced here."""
     nesting: int = 8
