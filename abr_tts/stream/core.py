@@ -43,7 +43,7 @@ from .outputs import (
     Transmit,
     Transmitted,
 )
-from .pacer import NOTHING, Cargo, KernelSample, Pacer, frames_between
+from .pacer import NOTHING, Cargo, KernelSample, Pacer, frames_between, most_frames
 from .playhead import EngineMeter, PlayHead
 from .track import PREROLL_PACKETS, EncodeJob, encode_lag
 
@@ -316,13 +316,13 @@ class StreamCore:
 
     def _next_job(self) -> None:
         decision = self._decide()
-        if decision is None or not decision.send or not self._pacer.is_open(decision, self.lead):
+        if decision is None or not decision.send:
             return
-        frames = self._frames(decision)
-        if frames:
+        frames = min(self._frames(decision), most_frames(decision))
+        if frames and self._pacer.is_open(decision, frames, self.lead):
             track, messages, events = self._layers.join(decision)
             self._job = track.job(self._timeline, decision.pts + frames * FRAME_TICKS)
-            self._outputs.append(Encode(self._job))  # the longest way: it goes first
+            self._outputs.append(Encode(self._job))  # before what is written: it takes longest
             for message in messages:
                 self._transmit(message)
             self._outputs.extend(Notice(event) for event in events)
@@ -343,7 +343,7 @@ class StreamCore:
             return self._bank_frames(decision.rung, decision.pts)
         until = self._sent_pts() if decision.until is None else decision.until
         available = frames_between(decision.pts, min(until, self._encodable(decision.rung)))
-        return min(available, decision.rung.frames_per_message)
+        return available
 
     def _bank_frames(self, rung: Rung, pts: int) -> int:
         return self._pacer.frames(

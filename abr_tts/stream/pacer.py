@@ -15,12 +15,20 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..control.controller import BANK, Decision
-from ..control.ladder import Rung
+from ..control.ladder import SEGMENT_BYTES, Rung
 from ..units import FRAME_TICKS, seconds_to_ticks
 
 MAX_OUTSTANDING_TICKS = seconds_to_ticks(2.5)
 """One stream's own audio outstanding at which it sends no more: with one message more, a stalled
 reader leaves less than 3 s outside the timeline at any rung (tools/bench/stalled_reader)."""
+
+SMALL_MESSAGE_BYTES = 2_000
+"""A message up to this size is never cut: two frames of 22 kHz PCM, which then cost 2 % more on the
+wire than five, and of Opus every message."""
+
+CAP_SHARE = 5
+"""A larger message is at most so small a part of what may be on the way. Reports count whole messages:
+the larger they are, the longer a link that has fallen is at work on the one before a new rung."""
 
 LOW_LEAD_TICKS = seconds_to_ticks(1.0)
 """Below this lead a message goes with what is there: waiting to fill it could cost a stall.
@@ -128,10 +136,21 @@ class Pacer:
             self._kernel_rtt_s = sample.min_rtt_ms / 1000
         return self._kernel
 
-    def is_open(self, decision: Decision, lead: int) -> bool:
-        """Whether a message may go now; `lead` is ticks of the bank sent and not yet played."""
+    def is_open(self, decision: Decision, frames: int, lead: int) -> bool:
+        """
+        Whether a message of `frames` may go now.
+
+        One of the bank that is larger than a segment counts itself; others may go while the cap is
+        not reached, and any to an empty pipe.
+
+        Args:
+            lead: ticks of the bank sent and not yet played.
+        """
+        size, outstanding = decision.rung.message_bytes(frames), self.outstanding
+        alone = decision.rank != BANK or size <= SEGMENT_BYTES
+        counted = outstanding if alone else outstanding + size - 1
         return (
-            self.outstanding < decision.outstanding_bytes
+            (not outstanding or counted < decision.outstanding_bytes)
             and self._own_ticks < MAX_OUTSTANDING_TICKS
             and (decision.rank != BANK or lead < self._max_lead)
         )
@@ -148,6 +167,23 @@ class Pacer:
         if available >= rung.frames_per_message:
             return rung.frames_per_message
         return available if ended or lead < LOW_LEAD_TICKS else 0
+
+
+def most_frames(decision: Decision) -> int:
+    """
+    Frames that a message carries at most: fewer of PCM where little may be on the way.
+
+    Upgrades are not cut: beneath them is the bank, so what is late is not missed, and small
+    messages show less of what a link carries (behind a proxy the rate came out too low for PCM).
+    """
+    rung, cap = decision.rung, decision.outstanding_bytes
+    if decision.rank != BANK:
+        return rung.frames_per_message
+    most = min(cap, max(SMALL_MESSAGE_BYTES, cap // CAP_SHARE))
+    frames = rung.frames_per_message
+    while frames > 1 and rung.message_bytes(frames) > most:
+        frames -= 1
+    return frames
 
 
 def frames_between(start: int, stop: int) -> int:

@@ -168,11 +168,12 @@ def test_a_report_from_the_future_is_clamped_and_told():
     driver = Driver(make(), [[noise(RATE, 1)]], random.Random(1))
     for _ in range(50):
         driver.step(("engine", "codec", "write"))
+    sent = driver.core.lead
     driver.core.report(BitRateHint(1, received=10**12, played=10**9, buffer_ms=0), driver.now)
     driver.drain()
     assert Clamped(("received", "played")) in driver.events
     assert driver.core.outstanding == 0
-    assert driver.core.lead == 0
+    assert driver.core.played == sent > 0
 
 
 def test_an_empty_utterance_ends_with_length_zero():

@@ -4,7 +4,7 @@ import pytest
 
 from abr_tts.control.controller import BANK, UPGRADE, Decision, Reason
 from abr_tts.control.ladder import FULL
-from abr_tts.stream.pacer import Cargo, KernelSample, Pacer
+from abr_tts.stream.pacer import Cargo, KernelSample, Pacer, most_frames
 from abr_tts.stream.playhead import EngineMeter, PlayHead
 
 SECOND = 48_000
@@ -65,8 +65,8 @@ def test_the_engine_is_metered_only_while_it_works():
     assert meter.real_time_factor == pytest.approx(0.3)
 
 
-def decision(rank: int, most: int) -> Decision:
-    return Decision(rank, FULL["pcm22"], 0, Reason("x", "y"), outstanding_bytes=most)
+def decision(rank: int, most: int, rung: str = "pcm22") -> Decision:
+    return Decision(rank, FULL[rung], 0, Reason("x", "y"), outstanding_bytes=most)
 
 
 def test_the_larger_count_of_what_is_on_the_way_rules():
@@ -92,13 +92,61 @@ def test_what_has_arrived_is_known_by_layer():
     assert pacer.reached == [4_800, 9_600]
 
 
-def test_a_message_waits_for_the_cap_of_its_decision_and_the_bank_for_its_lead():
+def test_a_large_message_of_the_bank_counts_itself_against_the_cap_of_its_decision():
+    pacer, size = Pacer(30 * SECOND), FULL["pcm22"].message_bytes(2)
+    pacer.on_sent(4_000)
+    assert pacer.is_open(decision(BANK, 4_000 + size), 2, 0)
+    assert not pacer.is_open(decision(BANK, 4_000 + size - 1), 2, 0)
+
+
+def test_a_message_within_a_segment_goes_while_the_cap_is_not_reached():
+    pacer = Pacer(30 * SECOND)
+    pacer.on_sent(4_000)
+    assert pacer.is_open(decision(BANK, 4_001, "opus24"), 5, 0)
+    assert not pacer.is_open(decision(BANK, 4_000, "opus24"), 5, 0)
+
+
+def test_an_upgrade_goes_whole_while_the_cap_is_not_reached():
+    pacer = Pacer(30 * SECOND)
+    pacer.on_sent(4_000)
+    assert pacer.is_open(decision(UPGRADE, 4_001), 5, 0)
+    assert not pacer.is_open(decision(UPGRADE, 4_000), 5, 0)
+    assert most_frames(decision(UPGRADE, 4_001)) == 5
+
+
+def test_to_an_empty_pipe_a_message_larger_than_the_cap_goes():
+    pacer = Pacer(30 * SECOND)
+    assert pacer.is_open(decision(BANK, 3_000), 5, 0)
+    pacer.on_sent(1)
+    assert not pacer.is_open(decision(BANK, 3_000), 5, 0)
+    pacer.on_received(1)
+    assert pacer.is_open(decision(BANK, 3_000), 5, 0)
+
+
+def test_the_bank_waits_for_its_lead_and_upgrades_do_not():
     pacer = Pacer(2 * SECOND)
     pacer.on_sent(4_000)
-    assert pacer.is_open(decision(BANK, 4_001), 0)
-    assert not pacer.is_open(decision(BANK, 4_000), 0)
-    assert not pacer.is_open(decision(BANK, 9_000), 2 * SECOND)
-    assert pacer.is_open(decision(UPGRADE, 9_000), 2 * SECOND)
+    assert pacer.is_open(decision(BANK, 9_000), 5, 2 * SECOND - 1)
+    assert not pacer.is_open(decision(BANK, 9_000), 5, 2 * SECOND)
+    assert pacer.is_open(decision(UPGRADE, 9_000), 5, 2 * SECOND)
+
+
+@pytest.mark.parametrize(
+    ("rung", "cap", "frames"),
+    [
+        ("pcm22", 3_000, 2),
+        ("pcm22", 13_329, 2),
+        ("pcm22", 13_330, 3),  # a fifth of it is three frames and their heads
+        ("pcm22", 65_536, 5),
+        ("pcm22", 1_000, 1),
+        ("pcm22", 100, 1),
+        ("pcm16k", 3_000, 3),
+        ("opus64", 3_000, 5),
+        ("opus12", 1_000, 10),
+    ],
+)
+def test_where_little_may_be_on_the_way_a_message_carries_fewer_frames(rung, cap, frames):
+    assert most_frames(decision(BANK, cap, rung)) == frames
 
 
 def test_the_round_trip_of_the_listener_goes_before_the_kernels():

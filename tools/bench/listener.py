@@ -23,6 +23,7 @@ from abr_tts.wire.messages import (
     Hello,
     Message,
     Ping,
+    Pong,
     StreamEnd,
     StreamStart,
     StreamStarted,
@@ -64,10 +65,12 @@ class Listener:
         self.socket = await self._session.ws_connect(
             url, protocols=(SUBPROTOCOL,), compress=0, max_msg_size=1 << 20, ssl=self._ssl
         )
+        self.rtt_ms, self._asked = -1.0, time.monotonic()
         await self.send(Hello(client="bench"))
         welcome = await self.receive()
         assert isinstance(welcome, Welcome), welcome
-        self.reporter = Reporter(time.monotonic(), welcome.hint_ms)
+        now = time.monotonic()
+        self.reporter, self.rtt_ms = Reporter(now, welcome.hint_ms), (now - self._asked) * 1000
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -83,7 +86,10 @@ class Listener:
         data = await self.socket.receive_bytes()
         if hasattr(self, "reporter"):
             self.reporter.arrived(len(data), time.monotonic())
-        return decode(data, side="server")
+        message = decode(data, side="server")
+        if isinstance(message, Pong):
+            self.rtt_ms = (time.monotonic() - self._asked) * 1000
+        return message
 
     async def speak(self, text: str, rung: str | None = None, voice: str | None = None) -> Heard:
         """One utterance from the request to the report of its end."""
@@ -139,8 +145,9 @@ class Listener:
         complete = heard.ended is not None and played >= held
         position = Position(played, buffer_ms=(held - played) / 48, complete=complete)
         now = time.monotonic()
-        for hint in self.reporter.poll(now, {stream: position}):
+        for hint in self.reporter.poll(now, {stream: position}, self.rtt_ms):
             await self.send(hint)
         if now >= self.reporter.next_ping:
             self.reporter.pinged(now)
+            self._asked = now
             await self.send(Ping(0))
