@@ -22,6 +22,7 @@ FLAGS = {
     "cert": "tls.cert_file",
     "key": "tls.key_file",
     "policy": "stream.policy",
+    "canary": "canary.policy",
     "record": "record.dir",
 }
 """Flags that stand for a setting of their own; every other setting is reached by `--set`."""
@@ -32,7 +33,8 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "serve",
         help="run the server",
-        description="Run the server until SIGTERM or Ctrl-C; running streams may then finish.",
+        description="Run the server until SIGTERM or Ctrl-C; running streams may then finish. Policy files "
+        "are read again when they change, and on SIGHUP.",
         epilog="Settings: flags over ABR_TTS_SECTION__KEY in the environment over the file. "
         "--settings lists them all.",
     )
@@ -44,6 +46,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument("--cert", metavar="PEM", help="certificate, for wss:// (tls.cert_file)")
     parser.add_argument("--key", metavar="PEM", help="its private key (tls.key_file)")
     parser.add_argument("--policy", metavar="POLICY", help="a preset, or a policy file (stream.policy)")
+    parser.add_argument("--canary", metavar="POLICY", help="the same, tried on some sessions (canary.policy)")
     parser.add_argument("--record", metavar="DIR", help="a trace of each stream goes there (record.dir)")
     parser.add_argument(
         "--set", metavar="SECTION.KEY=VALUE", action="append", default=[], help="any setting; may be repeated"

@@ -1,11 +1,15 @@
 """
-What one utterance adds to the metrics: audio sent and heard by rung, switches, delays, stalls.
+What one utterance adds to the metrics: audio sent and heard by rung, switches, delays, stalls; of these
+also what tells its policy from another one.
 
 It counts what it is told and decides nothing.
 """
 
 from __future__ import annotations
 
+from ..control.ladder import Rung
+from ..control.policy import Policy
+from ..control.utility import measured_utility
 from ..stream.outputs import Opened, Switched
 from ..units import FRAME_TICKS, ticks_to_seconds
 from ..wire.messages import Audio, BitRateHint
@@ -21,10 +25,14 @@ class Account:
     Args:
         metrics: of the server.
         asked_at: when the request came, seconds on the loop's clock.
+        policy: that it adapts by; None: its rung is fixed.
     """
 
-    def __init__(self, metrics: Metrics, asked_at: float) -> None:
+    def __init__(self, metrics: Metrics, asked_at: float, policy: Policy | None = None) -> None:
         self._metrics, self._asked_at = metrics, asked_at
+        self._of_policy = metrics.policies.of(policy)
+        self._of_policy.streams.inc()
+        self._worth: dict[str, float] = {}
         self._first_chunk_at: float | None = None
         self._delivered = False
         self._tracks: dict[int, tuple[int, str]] = {}
@@ -38,12 +46,17 @@ class Account:
 
     def opened(self, event: Opened) -> None:
         """A track opened."""
-        self._tracks[event.track] = (event.rank, event.rung.name)
+        self._tracks[event.track] = (event.rank, self._met(event.rung))
 
     def switched(self, event: Switched) -> None:
         """What is sent changed; where a track was retuned, from its next message on."""
-        self._tracks[event.track] = (event.rank, event.target.name)
+        self._tracks[event.track] = (event.rank, self._met(event.target))
+        self._of_policy.switches.inc()
         self._metrics.switches.labels(event.source.name, event.target.name, event.reason.code).inc()
+
+    def _met(self, rung: Rung) -> str:
+        self._worth[rung.name] = measured_utility(rung)
+        return rung.name
 
     def first_chunk(self, at: float) -> None:
         """The engine's first samples came."""
@@ -56,20 +69,31 @@ class Account:
         self._heard.sent(self._carried, rank, audio.pts, len(audio.packets), rung)
         sounding = sum(audio.pts + n * FRAME_TICKS >= 0 for n in range(len(audio.packets)))
         self._metrics.sent_seconds.labels(rung).inc(sounding * FRAME_S)
+        self._of_policy.sent_bytes.inc(sum(map(len, audio.packets)))
         if not self._delivered and sounding and self._first_chunk_at is not None:
             self._delivered = True
             self._metrics.first_delivered.observe(at - self._asked_at)
+            self._of_policy.first_sound.observe(at - self._asked_at)
             self._metrics.first_added.observe(at - self._first_chunk_at)
 
     def report(self, hint: BitRateHint, outstanding: int) -> None:
         """What the listener says of itself; `outstanding` bytes are on their way to it."""
-        metrics = self._metrics
+        metrics, of_policy = self._metrics, self._of_policy
         for rung, ticks in self._heard.report(hint.received, hint.played).items():
-            metrics.played_seconds.labels(rung).inc(ticks_to_seconds(ticks))
+            seconds = ticks_to_seconds(ticks)
+            metrics.played_seconds.labels(rung).inc(seconds)
+            of_policy.played_seconds.inc(seconds)
+            of_policy.utility_seconds.inc(seconds * self._worth[rung])
         metrics.bank.observe(hint.buffer_ms / 1000)
         metrics.outstanding.observe(outstanding)
         metrics.clamped.inc(hint.clamped)
-        metrics.stalls.inc(max(0, hint.stalls - self._stalls))
-        metrics.stalled_seconds.inc(max(0, hint.stall_ms - self._stall_ms) / 1000)
+        if hint.stalls and not self._stalls:
+            of_policy.stalled_streams.inc()
+        for stalls, stalled_seconds in (
+            (metrics.stalls, metrics.stalled_seconds),
+            (of_policy.stalls, of_policy.stalled_seconds),
+        ):
+            stalls.inc(max(0, hint.stalls - self._stalls))
+            stalled_seconds.inc(max(0, hint.stall_ms - self._stall_ms) / 1000)
         self._stalls = max(self._stalls, hint.stalls)
         self._stall_ms = max(self._stall_ms, hint.stall_ms)

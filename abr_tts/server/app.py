@@ -16,6 +16,7 @@ import logging
 import signal
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -26,13 +27,17 @@ from ..engine.pool import EngineSpec, Pool
 from ..engine.pool import Limits as PoolLimits
 from ..stream.track import prepare
 from . import tls
+from .admin import Admin
 from .auth import Auth
 from .config import Settings
 from .front import PATH, Front
+from .kept import Keeper, load
 from .limits import Admission, StreamIds
 from .metrics import Metrics
 from .policies import LinkMemory, Policies
 from .recording import Recordings
+from .reload import Reloader, tell
+from .rollout import Rollout
 from .session import Shared
 from .sockets import listen
 from .utterance import Services
@@ -79,29 +84,34 @@ class Server:
         services = Services(
             settings, self.pool, self._workshop, self._library, self.metrics, self._recordings
         )
-        policies = Policies(settings, auth.key_names)
-        memory = LinkMemory(policies.longest_memory_s)
+        policies = Policies(settings, auth.key_names, load(settings.rollout.state_file))
+        self._keeper = Keeper(settings.rollout.state_file, policies.slots)
+        rollout = self._roll_out(policies)
         ids = StreamIds(settings.limits.stream_ids, settings.limits.stream_ids_s)
-        shared = Shared(services, self._admission, ids, policies, memory, lambda: self._draining)
-        self._front = Front(auth, shared)
+        shared = Shared(services, self._admission, ids, policies, LinkMemory(), lambda: self._draining)
+        self._front = Front(auth, shared, rollout)
+        Admin(settings.admin, auth, rollout, self._keeper).add_to(self._front.app.router)
         close_s = settings.limits.close_timeout_s
         self._runner = web.AppRunner(self._front.app, access_log=None, shutdown_timeout=close_s)
-        self._lag: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def _roll_out(self, policies: Policies) -> Rollout:
+        """How they change while the server runs."""
+        rollout = Rollout(policies, partial(tell, self.metrics))
+        every_s = self.settings.rollout.check_s
+        self._reloader = Reloader(rollout, every_s, self._keeper) if rollout.has_files else None
+        self.metrics.policies.watch(policies.in_use, lambda: len(rollout.faults), lambda: policies.share)
+        return rollout
 
     @property
     def url(self) -> str:
         """Where a client on this machine connects: ws://127.0.0.1:8765/v1/stream."""
-        return f"{'wss' if self._tls else 'ws'}://{self._place}{PATH}"
+        return f"{'wss' if self._tls else 'ws'}://{place(self.settings.server.host, self.port)}{PATH}"
 
     @property
     def http_url(self) -> str:
         """The same place for /healthz, /readyz and /metrics, without a path."""
-        return f"{'https' if self._tls else 'http'}://{self._place}"
-
-    @property
-    def _place(self) -> str:
-        host = WILDCARDS.get(self.settings.server.host, self.settings.server.host)
-        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+        return f"{'https' if self._tls else 'http'}://{place(self.settings.server.host, self.port)}"
 
     async def start(self) -> None:
         """
@@ -116,7 +126,10 @@ class Server:
             self._workshop.start()
             if self._recordings:
                 self._recordings.start()
-            self._lag = asyncio.ensure_future(self.metrics.watch_loop())
+            self._tasks.append(asyncio.ensure_future(self.metrics.watch_loop()))
+            await self._keeper.save()
+            if self._reloader:
+                self._tasks.append(asyncio.ensure_future(self._reloader.run()))
             await self.pool.start()
             self._warm_up()
         except BaseException:
@@ -170,9 +183,20 @@ class Server:
         self._workshop.stop()
         if self._recordings:
             await asyncio.to_thread(self._recordings.stop)
-        if self._lag:
-            self._lag.cancel()
-            await asyncio.wait([self._lag])
+        for task in self._tasks:
+            task.cancel()
+            await asyncio.wait([task])
+
+    @property
+    def reload(self) -> Callable[[], None] | None:
+        """Call it to have the policy files read again; None: there are none, presets alone are in use."""
+        return self._reloader.ask if self._reloader else None
+
+
+def place(host: str, port: int) -> str:
+    """Where a client on this machine finds a server that listens on `host`, as it stands in a URL."""
+    host = WILDCARDS.get(host, host)
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _pool(settings: Settings) -> Pool:
@@ -193,6 +217,8 @@ async def run(settings: Settings, started: Callable[[Server], None] = lambda ser
     """
     Serve until SIGTERM or SIGINT; then let running streams finish, and stop. A second signal hurries.
 
+    SIGHUP has policy files read again; without any it ends the program, as a closed terminal should.
+
     Args:
         started: called with the server once it can speak.
 
@@ -203,6 +229,8 @@ async def run(settings: Settings, started: Callable[[Server], None] = lambda ser
     loop, told = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told.set)
+    if server.reload:
+        loop.add_signal_handler(signal.SIGHUP, server.reload)
     try:
         await _until(told, server.start())
         if not told.is_set():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -36,27 +36,34 @@ class Caller:
         address: of the peer, which may be a proxy.
         key_name: of its API key, empty where that has none.
         key_digest: tells keys apart; the key itself is not kept.
+        session: the id of its connection, which all its streams have in common; empty for none.
     """
 
     address: str = ""
     key_name: str = ""
     key_digest: str = ""
+    session: str = ""
 
 
 class Auth:
     """
     A key may have a name, written before it with a colon: `anna:KEY`. Several may share one.
 
+    Args:
+        settings: the keys, and the web pages.
+        section: in which they stand, for errors.
+
     Raises:
         ConfigError: the file of keys cannot be read, or a key has characters that cannot be sent.
     """
 
-    def __init__(self, settings: AuthSettings) -> None:
-        entries = [*settings.keys, *_read_keys(settings.keys_file)]
-        keys = [_named(entry) for entry in entries]
+    def __init__(self, settings: AuthSettings, section: str = "auth") -> None:
+        keys = read_keys(settings.keys, settings.keys_file, section)
         for number, (_, key) in enumerate(keys, 1):
             if not key or not _TOKEN.issuperset(key):
-                raise ConfigError(f"auth: key {number} has other characters than letters, digits and - . _ ~")
+                raise ConfigError(
+                    f"{section}: key {number} has other characters than letters, digits and - . _ ~"
+                )
         if settings.keys_file and not keys:
             raise ConfigError(f"{settings.keys_file}: no API key in it, so nobody could connect")
         self._digests = [_digest(key) for _, key in keys]
@@ -80,13 +87,17 @@ class Auth:
         """The names that keys have."""
         return frozenset(filter(None, self._names))
 
-    def caller(self, headers: Mapping[str, str], address: str) -> Caller:
+    def shares_a_key(self, other: Auth) -> bool:
+        """Whether a key opens both."""
+        return not set(self._digests).isdisjoint(other._digests)
+
+    def caller(self, headers: Mapping[str, str], address: str, session: str = "") -> Caller:
         """Who connects from `address`; of a request that `allows_key` has let through."""
         if not self._digests:
-            return Caller(address)
+            return Caller(address, session=session)
         given = _digest(_given_key(headers))
         names = [name for name, fits in zip(self._names, self._matches(given), strict=True) if fits]
-        return Caller(address, names[0] if names else "", given.hex()[:32])
+        return Caller(address, names[0] if names else "", given.hex()[:32], session)
 
     def _matches(self, given: bytes) -> list[bool]:
         """Against every key, whichever fits: the time it takes tells nothing."""
@@ -128,13 +139,23 @@ def _digest(key: str) -> bytes:
     return hashlib.sha256(key.encode(errors="surrogateescape")).digest()
 
 
-def _read_keys(path: Path | None) -> list[str]:
+def read_keys(given: Sequence[str], path: Path | None, section: str = "auth") -> list[tuple[str, str]]:
+    """
+    Keys with their names, empty where they have none: those of a setting, then those of a file.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    return [_named(entry) for entry in (*given, *_read_file(path, section))]
+
+
+def _read_file(path: Path | None, section: str) -> list[str]:
     if path is None:
         return []
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise ConfigError(f"auth.keys_file: cannot read {path}: {reason}") from None
+        raise ConfigError(f"{section}.keys_file: cannot read {path}: {reason}") from None
     stripped = (line.partition("#")[0].strip() for line in lines)
     return [line for line in stripped if line]

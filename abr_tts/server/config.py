@@ -97,6 +97,30 @@ class StreamSettings(Section):
 
 
 @dataclass(frozen=True)
+class RolloutSettings(Section):
+    """[rollout]: how policy files that change come into use; see rollout.md."""
+
+    check_s: float = setting(
+        5.0, "Seconds between two looks at policy files; 0: they are read again on SIGHUP alone.",
+        low=0, high=3600,
+    )  # fmt: skip
+    state_file: Path | None = setting(
+        None, "File that keeps what was rolled out and rolled back over a restart, one a server; "
+        "in memory alone if empty.",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CanarySettings(Section):
+    """[canary]: a policy tried on a share of sessions, save requests and keys with one of their own."""
+
+    policy: str | None = setting(
+        None, "A preset, or the path of a policy file; while there is no such file, there is no canary."
+    )
+    share: float = setting(0.1, "Share of sessions whose streams get it, 0 to 1.", low=0, high=1)
+
+
+@dataclass(frozen=True)
 class RecordSettings(Section):
     """[record]: traces of streams, to replay their decisions. They hold neither text nor sound nor keys."""
 
@@ -177,6 +201,14 @@ class AuthSettings(Section):
 
 
 @dataclass(frozen=True)
+class AdminSettings(Section):
+    """[admin]: who may see and roll back policies, at /admin/policy. Without any key nobody may."""
+
+    keys: tuple[str, ...] = setting((), "Admin keys; better in a file.", secret=True)
+    keys_file: Path | None = setting(None, "File with one admin key a line; # starts a comment.")
+
+
+@dataclass(frozen=True)
 class LogSettings(Section):
     """[log]: what is told to the operator. Texts and keys never are."""
 
@@ -191,9 +223,12 @@ class Settings:
     tls: TlsSettings = field(default_factory=TlsSettings)
     engine: EngineSettings = field(default_factory=EngineSettings)
     stream: StreamSettings = field(default_factory=StreamSettings)
+    rollout: RolloutSettings = field(default_factory=RolloutSettings)
+    canary: CanarySettings = field(default_factory=CanarySettings)
     record: RecordSettings = field(default_factory=RecordSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     auth: AuthSettings = field(default_factory=AuthSettings)
+    admin: AdminSettings = field(default_factory=AdminSettings)
     log: LogSettings = field(default_factory=LogSettings)
 
 

@@ -20,6 +20,7 @@ from ..wire.limits import Limits
 from .auth import Auth
 from .config import LimitSettings
 from .metrics import CONTENT_TYPE
+from .rollout import Rollout
 from .session import Session, Shared
 from .utterance import FINISHING, SPEAKING, WAITING
 
@@ -44,10 +45,11 @@ class Front:
     Args:
         auth: who may connect.
         shared: what all sessions share.
+        rollout: of the policies that they share.
     """
 
-    def __init__(self, auth: Auth, shared: Shared) -> None:
-        self._auth, self._shared = auth, shared
+    def __init__(self, auth: Auth, shared: Shared, rollout: Rollout) -> None:
+        self._auth, self._shared, self._rollout = auth, shared, rollout
         self._services = shared.services
         self._settings = shared.services.settings
         self._limits = wire_limits(self._settings.limits)
@@ -67,7 +69,11 @@ class Front:
         return web.json_response({"status": "ok", "version": __version__})
 
     async def _readyz(self, request: web.Request) -> web.Response:
-        """Whether a new stream would be taken; 503 while the engine loads, and while stopping."""
+        """
+        Whether a new stream would be taken; 503 while the engine loads, and while stopping.
+
+        A bad policy file is told and no reason to say no: the good one before it is in use.
+        """
         stats = self._services.pool.stats
         draining = self._shared.draining()
         ready = stats.ready > 0 and not draining
@@ -80,6 +86,7 @@ class Front:
             "clauses_waiting": stats.waiting,
             "connections": self._shared.admission.connections,
             "streams": self._shared.admission.streams,
+            **self._rollout.summary(),
         }
         return web.json_response(detail, status=200 if ready else 503)
 
@@ -144,7 +151,7 @@ class Front:
             session=name,
             server=f"abr-tts/{__version__}",
         )
-        caller = self._auth.caller(request.headers, request.remote or "")
+        caller = self._auth.caller(request.headers, request.remote or "", name)
         session = Session(socket, transport, connection, caller, self._shared)
         self.sessions[session] = asyncio.current_task()
         log.debug("session %s opens from %s", name, request.remote)

@@ -21,6 +21,8 @@ from prometheus_client import (
     generate_latest,
 )
 
+from .policy_metrics import PolicyMetrics
+
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 """Of `Metrics.text`."""
 
@@ -100,6 +102,7 @@ class Metrics:
             buckets=LAG_S,
             registry=registry,
         )
+        self.policies = PolicyMetrics(registry)
 
     def watch(self, name: str, what: str, value: Callable[[], float]) -> None:
         """A gauge `abr_tts_<name>` that is asked when it is read."""

@@ -121,7 +121,7 @@ class Utterance:
         self._inputs: deque[Callable[[float], None]] = deque()
         self._busy = False
         now = self._loop.time()
-        self._account = Account(services.metrics, now)
+        self._account = Account(services.metrics, now, terms.policy)
         self._controller = terms.controller()
         setup = CoreSetup(
             handle, voice.sample_rate, self._controller, services.library,

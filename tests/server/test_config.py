@@ -156,7 +156,7 @@ def test_every_setting_is_described_by_a_sentence_and_its_default_is_what_load_g
 def test_every_time_and_size_has_its_unit_in_its_name():
     units = ("_s", "_ms", "_bytes", "_chars", "_threads", "_connections")
     counts = {"port", "workers", "connections", "streams", "streams_per_connection", "waiting_clauses",
-              "message_burst", "stream_ids", "messages_per_s", "files"}  # fmt: skip
+              "message_burst", "stream_ids", "messages_per_s", "files", "share"}  # fmt: skip
     for item in describe():
         key = item.name.split(".")[1]
         if isinstance(item.default, int | float):

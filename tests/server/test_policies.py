@@ -130,10 +130,13 @@ def test_a_policy_says_whose_link_is_remembered(tmp_path, key, same_key, same_ad
     assert known(Caller("192.0.2.7", "bert", "b2")) == another_key
 
 
-def test_the_memory_lasts_as_long_as_the_longest_of_the_policies(tmp_path):
-    path = write(tmp_path, "memory_s = 4000\n")
-    assert policies().longest_memory_s == 600
-    assert policies(stream__policies={"long": path}).longest_memory_s == 4000
+def test_a_memory_lasts_as_long_as_any_policy_may_ask_for_since_policies_change(tmp_path):
+    patient = policies(stream__policy=write(tmp_path, "memory_s = 86400\n")).choose(None, ANYBODY)
+    memory = LinkMemory()
+    memory.keep(preset("default"), ANNA, LEARNED)
+    assert memory.recall(preset("default"), ANNA, 701.0) is None
+    assert memory.recall(patient, ANNA, 100.0 + 86_399.0) == LEARNED
+    assert memory.recall(patient, ANNA, 100.0 + 86_401.0) is None
 
 
 def test_what_is_older_than_the_policy_allows_is_not_believed(tmp_path):
