@@ -32,6 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: 2 for wrong usage, 0 for `--help` and `--version` (argparse's own).
     """
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 -- None where the shell closed it
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115 -- the same
     arguments = _parser().parse_args(argv)
     try:
         status: int = arguments.run(arguments)
@@ -39,8 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Who read our output has gone, as `head` does; Python must not write to it again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go_of_output()  # who read it has gone, as `head` does
         return 1
     except ModuleNotFoundError as fault:
         print(f"abr-tts: error: {fault.name} is not installed; abr-tts doctor says what is", file=sys.stderr)
@@ -48,7 +49,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (AbrError, LocalError, Failure) as fault:
         print(f"abr-tts: error: {_sentence(fault)}", file=sys.stderr)
         return fault.status if isinstance(fault, Failure) else 1
+    except OSError as fault:
+        _let_go_of_output()
+        where = f"{fault.filename}: " if fault.filename else ""
+        print(f"abr-tts: error: {where}{fault.strerror or fault}", file=sys.stderr)
+        return 1
     return status
+
+
+def _let_go_of_output() -> None:
+    """Python must not write to standard output again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser() -> argparse.ArgumentParser:

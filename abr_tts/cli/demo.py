@@ -98,7 +98,8 @@ def _show(arguments: argparse.Namespace) -> Show:
     if not text.strip():
         raise Failure("the text is empty: there is nothing to say")
     link = story.LINK if arguments.link is None else _link(arguments.link)
-    return Show(text, link, arguments.policy or story.POLICY, os.environ)
+    policy = story.POLICY if arguments.policy is None else arguments.policy
+    return Show(text, link, policy, os.environ)
 
 
 def _link(path: Path) -> Scenario:
@@ -113,7 +114,7 @@ def _link(path: Path) -> Scenario:
         raise Failure(f"{path} cannot be read: {fault.strerror or fault}") from None
     except ConfigError as fault:
         raise Failure(f"{path}: {fault}") from None
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, RecursionError):
         raise Failure(f"{path} is no scenario: neither a tts-netem/1 document nor a capacity trace") from None
 
 

@@ -152,20 +152,34 @@ def _output(name: str | None) -> Output:
         return Speaker(find())
     if name == "-":
         return _standard_output()
+    try:
+        return WavFile(_checked(name))
+    except OSError as fault:
+        raise Failure(f"{name} cannot be written: {fault.strerror or fault}") from None
+
+
+def _checked(name: str) -> str:
+    """`name`, if a file can be written there."""
     path = Path(name)
-    if path.is_dir():
+    if not name:
+        raise Failure("-o needs the name of a file")
+    if path.is_dir() or name.endswith(os.sep):
         raise Failure(f"{name} is a directory; name a file in it")
+    if path.is_fifo():
+        raise Failure(f"{name} is a pipe; write to it with -o - and a redirection")
     if not path.parent.is_dir():
         raise Failure(f"there is no directory {path.parent}; make it, or write elsewhere")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise Failure(f"{name} cannot be written: permission denied")
-    return WavFile(name)
+    return name
 
 
 def _standard_output() -> Output:
     """A file behind standard output gets its true length in the end; a pipe cannot."""
     from .wav import WavFile, WavPipe
 
+    if sys.__stdout__ is None:
+        raise Failure("there is no standard output; name a file with -o out.wav")
     if sys.stdout.isatty():
         raise Failure("standard output is a terminal; redirect it, or name a file with -o out.wav")
     file = sys.stdout.buffer

@@ -29,7 +29,7 @@ def add(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """List them; 0 if there are any."""
     voices = asyncio.run(_voices())
-    if arguments.language:
+    if arguments.language is not None:
         voices = [voice for voice in voices if speaks(voice, arguments.language)]
         if not voices:
             raise Failure(f"no voice speaks {arguments.language!r}; abr-tts voices lists all")

@@ -47,6 +47,11 @@ def pcm_bytes(samples: Int16) -> bytes:
     return samples.astype("<i2", copy=False).tobytes()
 
 
+def _opened(path: str) -> BinaryIO:
+    """Opened here, because `wave` complains on standard error of a file that it cannot open."""
+    return open(path, "wb")
+
+
 class WavFile:
     """
     A WAV file, begun at the first samples, so that a failure before leaves an old file alone.
@@ -59,11 +64,14 @@ class WavFile:
 
     def __init__(self, target: str | BinaryIO) -> None:
         self._target = target
+        self._opened: BinaryIO | None = None
         self._file: wave.Wave_write | None = None
 
     async def write(self, samples: Int16, rate: int) -> None:
         """See `Output`."""
         if self._file is None:
+            if isinstance(self._target, str):
+                self._target = self._opened = _opened(self._target)
             self._file = wave.open(self._target, "wb")  # noqa: SIM115 -- closed by `close` or `abort`
             self._file.setparams((1, 2, rate, 0, "NONE", ""))
         self._file.writeframesraw(pcm_bytes(samples))
@@ -72,12 +80,15 @@ class WavFile:
         """See `Output`."""
         if self._file is not None:
             self._file.close()
+        if self._opened is not None:
+            self._opened.close()
 
     def abort(self) -> None:
         """See `Output`."""
-        with contextlib.suppress(OSError):  # what went wrong first is what counts
-            if self._file is not None:
-                self._file.close()
+        for file in (self._file, self._opened):
+            with contextlib.suppress(OSError):  # what went wrong first is what counts
+                if file is not None:
+                    file.close()
 
 
 class WavPipe:
