@@ -200,14 +200,16 @@ def fault(key: str, reason: str, *others: str) -> PolicyError:
 
 def _check_number(key: str, value: Any, bounds: Mapping[str, Any], whole: bool) -> None:
     kinds = (int,) if whole else (int, float)
-    if isinstance(value, bool) or not isinstance(value, kinds) or not math.isfinite(value):
+    endless = isinstance(value, float) and not math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, kinds) or endless:
         raise fault(key, f"must be a {'whole ' if whole else ''}number, not {value!r}")
     for name, word_, bad in (
         ("low", "least", value < bounds["low"]),
         ("high", "most", value > bounds["high"]),
     ):
         if bad:
-            raise fault(key, f"is {value:g}, but must be at {word_} {bounds[name]:g}")
+            shown = f"{value:g}" if isinstance(value, float) else f"{value!r:.20}"
+            raise fault(key, f"is {shown}, but must be at {word_} {bounds[name]:g}")
 
 
 def _check_word(key: str, value: Any, choices: tuple[str, ...]) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from importlib.resources import files
@@ -19,6 +18,7 @@ from typing import Any
 from ..errors import ConfigError, PolicyError
 from .ladder import CELT_FROM_KBPS, FULL, Rung
 from .policy import Policy
+from .toml_text import parse_toml
 from .utility import measured_utility
 
 PRESETS = ("default", "classic", "opus", "thrifty")
@@ -88,13 +88,7 @@ def parse(text: str, source: str) -> Policy:
     Raises:
         ConfigError: as `read`.
     """
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        told = re.search(r"line (\d+)", str(error))
-        line = int(told[1]) if told else max(1, len(text.splitlines()))  # else it is the end
-        raise ConfigError(f"{source}:{line}: not TOML: {error}") from None
-    return _Reader(text, source, document).policy()
+    return _Reader(text, source, parse_toml(text, source)).policy()
 
 
 @dataclass(frozen=True, slots=True)

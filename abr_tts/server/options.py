@@ -9,7 +9,7 @@ the nearest known one, because a misspelt limit that is silently ignored is no l
 from __future__ import annotations
 
 import difflib
-import tomllib
+import sys
 import types
 import typing
 from collections.abc import Iterator, Mapping
@@ -17,6 +17,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from ..control.toml_text import parse_toml
 from ..errors import ConfigError
 
 ENV_PREFIX = "ABR_TTS_"
@@ -88,15 +89,13 @@ def read_file(path: Path) -> dict[tuple[str, str], Given]:
         ConfigError: it cannot be read, is not TOML (with the line), or has a key outside a section.
     """
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ConfigError(f"{path}: there is no such settings file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read ({error})") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not a TOML file: {error}") from None
     given = {}
-    for section, table in document.items():
+    for section, table in parse_toml(text, str(path)).items():
         if not isinstance(table, dict):
             raise ConfigError(f"{path}: {section}: settings stand in sections, such as [server]")
         given[section, ""] = Given(None, f"{path}: [{section}]")
@@ -227,8 +226,8 @@ def _parse(kind: Any, optional: bool, text: str) -> Any:
 def _toml_or_text(text: str) -> Any:
     """A value of an open table, whose types nobody declared: `3`, `true`, `[1, 2]`, else a text."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        return parse_toml(f"value = {text}", "")["value"]
+    except ConfigError:
         return text
 
 
@@ -244,6 +243,7 @@ def _check(item: Field[Any], hint: Any, value: Any) -> None:
     base = typing.get_origin(kind) or kind
     accepted = (float, int) if base is float else (base,)
     wrong = not isinstance(value, accepted) or (isinstance(value, bool) and base is not bool)
+    wrong = wrong or (base is float and isinstance(value, int) and abs(value) > sys.float_info.max)
     if base is tuple and not wrong:
         wrong = not all(isinstance(part, str) for part in value)
     if wrong:

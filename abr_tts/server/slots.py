@@ -52,13 +52,7 @@ def judge(sight: Sight, path: Path) -> Policy:
     """
     if sight.text is None:
         raise ConfigError(f"{path}: {sight.fault}")
-    try:
-        return parse(sight.text, str(path))
-    except ConfigError:
-        raise
-    except (ValueError, ArithmeticError, RecursionError) as error:
-        # A number of a thousand digits, tables within tables without end: TOML, but for no machine.
-        raise ConfigError(f"{path}: cannot be understood ({error})") from None
+    return parse(sight.text, str(path))
 
 
 class Version:

@@ -154,7 +154,7 @@ def _terms(trace: Trace) -> Terms:
     try:
         terms = Terms.from_header(trace.header)
         _ = terms.first
-    except (TypeError, ValueError, AbrError, LocalError) as error:
+    except (TypeError, ValueError, ArithmeticError, AbrError, LocalError) as error:
         raise BadTrace(f"{trace.source}:1: the header makes no stream: {error}") from None
     return terms
 

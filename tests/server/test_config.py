@@ -109,16 +109,15 @@ def test_a_section_made_in_python_is_checked_too():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[server\nport = 1", "not a TOML file: "),
-        ("port = 1", "port: settings stand in sections"),
-        ("[server]\nport = 1\nport = 2", "not a TOML file: "),
+        ("[server\nport = 1", ":1: not TOML: "),
+        ("port = 1", ": port: settings stand in sections"),
+        ("[server]\nport = 1\nport = 2", ":3: not TOML: "),
     ],
 )
 def test_a_file_that_is_no_settings_file_is_refused_in_one_sentence(tmp_path, text, words):
     file = write(tmp_path, text)
     told = refusal(file=file)
-    assert told.startswith(f"{file}: ")
-    assert words in told
+    assert told.startswith(f"{file}{words}")
     assert "\n" not in told
 
 

@@ -90,9 +90,8 @@ BAD = [
     ("upgrade_lead_s = 999\n", "own.toml:1: upgrade_lead_s is 999, but must be at most 60"),
     ("hedroom = 2\n", "own.toml:1: hedroom: unknown key; did you mean headroom?"),
     ("[[rung", "own.toml:1: not TOML"),
-    (f"headroom = 1{'0' * 400}\n", "own.toml: cannot be understood"),
-    (f"headroom = 1{'0' * 5000}\n", "own.toml: cannot be understood"),
-    ("headroom = " + "[" * 20_000, "own.toml: cannot be understood"),
+    (f"headroom = 1{'0' * 400}\n", "own.toml:1: headroom is 10000000000000000000, but must be at most"),
+    ("headroom = " + "[" * 4_000, "own.toml: not TOML that can be read"),
     ("#" * 70_000, "own.toml: is longer than 65536 bytes"),
 ]
 
