@@ -31,6 +31,7 @@ from .admin import Admin
 from .auth import Auth
 from .config import Settings
 from .front import PATH, Front
+from .idlers import Idlers
 from .kept import Keeper, load
 from .limits import Admission, StreamIds
 from .metrics import Metrics
@@ -91,6 +92,8 @@ class Server:
         shared = Shared(services, self._admission, ids, policies, LinkMemory(), lambda: self._draining)
         self._front = Front(auth, shared, rollout)
         Admin(settings.admin, auth, rollout, self._keeper).add_to(self._front.app.router)
+        self._idlers = Idlers(settings.limits.hello_timeout_s, self._connections)
+        self._front.app.middlewares.append(self._idlers.middleware)
         close_s = settings.limits.close_timeout_s
         self._runner = web.AppRunner(self._front.app, access_log=None, shutdown_timeout=close_s)
         self._tasks: list[asyncio.Task[None]] = []
@@ -127,6 +130,7 @@ class Server:
             if self._recordings:
                 self._recordings.start()
             self._tasks.append(asyncio.ensure_future(self.metrics.watch_loop()))
+            self._tasks.append(asyncio.ensure_future(self._idlers.run()))
             await self._keeper.save()
             if self._reloader:
                 self._tasks.append(asyncio.ensure_future(self._reloader.run()))
@@ -136,6 +140,9 @@ class Server:
             await self.stop()
             raise
         log.info("listening on %s", self.url)
+
+    def _connections(self) -> list[web.RequestHandler]:
+        return self._runner.server.connections if self._runner.server else []
 
     def _warm_up(self) -> None:
         """Make the codecs ready, some 15 ms a sample rate, so that the first stream does not wait for it."""

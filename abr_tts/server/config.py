@@ -150,7 +150,12 @@ class LimitSettings(Section):
     message_burst: int = setting(
         1000, "Messages that a silent client may send at once.", low=1, high=1_000_000
     )
-    hello_timeout_s: float = setting(10.0, "Seconds within which a client says hello.", low=0.01, high=600)
+    hello_timeout_s: float = setting(
+        10.0,
+        "Seconds within which a client says hello; before that, sends a whole request.",
+        low=0.01,
+        high=600,
+    )
     idle_timeout_s: float = setting(
         90.0,
         "Seconds without any message, pings included, after which a client is gone.",

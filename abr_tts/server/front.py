@@ -130,27 +130,25 @@ class Front:
             max_msg_size=self._settings.limits.message_bytes + OVERSIZE_BYTES,
             timeout=self._settings.limits.close_timeout_s,
         )
+        now = asyncio.get_running_loop().time()
+        name = secrets.token_hex(8)
+        connection = Connection("server", now, self._limits, session=name, server=f"abr-tts/{__version__}")
         try:
             await socket.prepare(request)
-            await self._serve(request, socket)
+            await self._serve(request, socket, connection, name)
         finally:
             self._shared.admission.disconnect()
-            code = socket.close_code or 1006
+            # Ours first, where it was we who closed: the peer echoes what it likes.
+            code = connection.close_code or socket.close_code or 1006
             self._services.metrics.closed.labels(code if code in CLOSE_CODES else "other").inc()
         return socket
 
-    async def _serve(self, request: web.Request, socket: web.WebSocketResponse) -> None:
+    async def _serve(
+        self, request: web.Request, socket: web.WebSocketResponse, connection: Connection, name: str
+    ) -> None:
         transport = request.transport
         if transport is None:
             return  # it left while we greeted
-        name = secrets.token_hex(8)
-        connection = Connection(
-            "server",
-            asyncio.get_running_loop().time(),
-            self._limits,
-            session=name,
-            server=f"abr-tts/{__version__}",
-        )
         caller = self._auth.caller(request.headers, request.remote or "", name)
         session = Session(socket, transport, connection, caller, self._shared)
         self.sessions[session] = asyncio.current_task()

@@ -230,9 +230,7 @@ async def test_the_second_stream_of_a_connection_is_not_held_up_by_what_the_firs
 async def test_a_speech_that_follows_a_cancelled_one_does_not_wait_for_a_report(url):
     async with peer(url, hints=False) as client:
         first = await client.start(SENTENCE * 8, rung="pcm22")
-        await client.until(
-            lambda: client.received > MOST_OUTSTANDING_BYTES - 4_500
-        )  # no more goes
+        await client.until(lambda: client.received > MOST_OUTSTANDING_BYTES - 4_500)  # no more goes
         await client.send(m.Cancel(first.stream))
         second = await client.start("next", rung="pcm22")
         np.testing.assert_array_equal(await client.whole_pcm(second.stream), spoken("next"))
