@@ -64,3 +64,47 @@ def _columns() -> int:
         return os.get_terminal_size(sys.stderr.fileno()).columns or COLUMNS
     except (OSError, ValueError):
         return COLUMNS
+
+
+BAR_CELLS = 24
+"""Characters of a bar."""
+
+
+class Bar:
+    """
+    How much of a long piece of work is done, on stderr; nothing at all where stderr is no terminal.
+
+    Args:
+        what: what is being done, in a word or two.
+        wanted: False keeps it silent on a terminal, too.
+    """
+
+    def __init__(self, what: str, wanted: bool = True) -> None:
+        self._what, self._shown = what, wanted and sys.stderr.isatty()
+        self._total = self._done = 0
+        self._begun = self._next = 0.0
+
+    def begin(self, total: int) -> None:
+        """So many steps will be made; what was done before is forgotten."""
+        self._total, self._done = total, 0
+        self._begun = time.monotonic()
+        self._next = 0.0
+
+    def step(self) -> None:
+        """One more step is made."""
+        self._done += 1
+        now = time.monotonic()
+        if self._shown and (now >= self._next or self._done == self._total):
+            self._next = now + REDRAW_S
+            left_s = (now - self._begun) / self._done * (self._total - self._done)
+            filled = BAR_CELLS * self._done // max(1, self._total)
+            words = (
+                f"{self._what} [{'#' * filled}{'.' * (BAR_CELLS - filled)}] "
+                f"{self._done}/{self._total}, {left_s:.0f} s left"
+            )
+            print(ERASE + words[: _columns() - 1], end="", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """The line goes."""
+        if self._shown:
+            print(ERASE, end="", file=sys.stderr, flush=True)

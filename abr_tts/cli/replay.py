@@ -8,11 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ConfigError, NoCommonFormat
+from ..errors import NoCommonFormat
 from .failure import Failure
+from .policy.arguments import policy_of
 
 if TYPE_CHECKING:
-    from ..control.policy import Policy
     from ..sim.replay import Choice, Look, Replayed, Verdict
     from ..trace import Trace
 
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..sim.replay import judge, replay
     from ..trace import BadTrace
 
-    policy = _policy(arguments.policy) if arguments.policy else None
+    policy = policy_of(arguments.policy) if arguments.policy else None
     try:
         trace = _read(arguments.file)
         replayed = replay(trace)
@@ -61,16 +61,6 @@ def run(arguments: argparse.Namespace) -> int:
         if verdict:
             print("\n".join(_table(replayed, verdict)))
     return 1 if replayed.difference else 0
-
-
-def _policy(name: str) -> Policy:
-    from ..control.policy_file import PRESETS, preset, read
-
-    try:
-        return preset(name) if name in PRESETS else read(Path(name))
-    except ConfigError as error:
-        hint = "" if Path(name).exists() else f"; presets are {', '.join(PRESETS)}"
-        raise Failure(f"{error}{hint}", status=2) from None
 
 
 def _read(path: Path) -> Trace:

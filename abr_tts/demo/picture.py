@@ -69,14 +69,21 @@ def name_of(rung: str) -> str:
     return NAMES.get(rung) or rung.replace("opus", "Opus ")
 
 
-def draw(arms: Sequence[Shown], link: Scenario, headline: str, note: str, footnote: str = "") -> str:
+def draw(
+    arms: Sequence[Shown],
+    link: Scenario,
+    headline: str,
+    note: str,
+    footnote: str = "",
+    axis: str = "seconds since the request",
+) -> str:
     """The picture as an SVG document; a line of words above, beneath it and at the foot."""
     seconds = max(LEAST_S, *(arm.account.end for arm in arms))
     height = LINK_TOP + LINK_HEIGHT + 26 + len(arms) * ARM_HEIGHT + 34
     words = "; ".join(f"{arm.account.title}: {verdict(arm.account)}" for arm in arms)
     picture = _Picture(seconds, height, headline, words)
     picture.head(headline, note)
-    return str(picture.body(arms, link, footnote))
+    return str(picture.body(arms, link, footnote, axis))
 
 
 def verdict(account: Account) -> str:
@@ -101,7 +108,7 @@ class _Picture:
         self._svg.text(LEFT, 34, headline, 20, INK, bold=True)
         self._svg.text(LEFT, 55, note, 12.5, SOFT)
 
-    def body(self, arms: Sequence[Shown], link: Scenario, footnote: str) -> Svg:
+    def body(self, arms: Sequence[Shown], link: Scenario, footnote: str, axis: str) -> Svg:
         rungs = self._rungs(arms)
         self._legend(rungs, any(arm.account.stalls for arm in arms))
         self._link(link, rungs)
@@ -111,7 +118,7 @@ class _Picture:
         for arm in arms:
             self._arm(arm, top, step_s, math.ceil(most_s / step_s - 0.02))
             top += ARM_HEIGHT
-        self._axis(top - 14, footnote)
+        self._axis(top - 14, axis, footnote)
         return self._svg
 
     def _x(self, second: float) -> float:
@@ -233,10 +240,10 @@ class _Picture:
         for second in self._ticks():
             self._svg.line(self._x(second), top, self._x(second), foot, GRID)
 
-    def _axis(self, y: float, footnote: str) -> None:
+    def _axis(self, y: float, words: str, footnote: str) -> None:
         for second in self._ticks():
             self._svg.text(self._x(second), y, f"{second:g}", 11.5, SOFT, at="middle")
-        self._svg.text(LEFT, y + 18, "seconds since the request", 11.5, SOFT)
+        self._svg.text(LEFT, y + 18, words, 11.5, SOFT)
         self._svg.text(WIDTH - RIGHT, y + 18, footnote, 11, SOFT, at="right")
 
     def _ticks(self) -> list[float]:

@@ -35,6 +35,11 @@ class Svg:
         ends = {"x1": _n(x1), "y1": _n(y1), "x2": _n(x2), "y2": _n(y2)}
         self._add("line", **ends, stroke=stroke, stroke_width=_n(width), **more)
 
+    def dot(self, x: float, y: float, radius: float, fill: str, words: str = "", **more: object) -> None:
+        """A filled circle; `words` appear when it is pointed at."""
+        place = {"cx": _n(x), "cy": _n(y), "r": _n(radius), "fill": fill} | more
+        self._parts.append(f"<circle{_attributes(place)}><title>{escape(words)}</title></circle>")
+
     def area(self, points: Iterable[tuple[float, float]], base: float, fill: str, **more: object) -> None:
         """What lies between a line and the height `base`."""
         known = list(points)

@@ -26,6 +26,7 @@ class EngineModel:
 
     Args:
         real_time_factor: seconds of work for one second of speech.
+        spread: of the work for one chunk about that, log-normal (sigma); 0: every chunk takes the same.
         chunk_s: speech in one chunk; the last of a clause is shorter.
         late_s: seconds of extra work before an utterance's first chunk.
         clause_s: bounds of the length of a clause, uniform.
@@ -37,6 +38,7 @@ class EngineModel:
     late_s: float = 0.0
     clause_s: tuple[float, float] = (1.5, 4.0)
     rate: int = 22_050
+    spread: float = 0.0
 
     def clauses(self, audio_s: float, rng: Random) -> list[list[tuple[float, int]]]:
         """
@@ -49,15 +51,19 @@ class EngineModel:
         left = round(audio_s * self.rate)
         while left > 0:
             length = min(left, round(rng.uniform(*self.clause_s) * self.rate))
-            clauses.append(list(self._chunks(length, 0.0 if clauses else self.late_s)))
+            clauses.append(list(self._chunks(length, 0.0 if clauses else self.late_s, rng)))
             left -= length
         return clauses
 
-    def _chunks(self, samples: int, late_s: float) -> Iterator[tuple[float, int]]:
+    def _chunks(self, samples: int, late_s: float, rng: Random) -> Iterator[tuple[float, int]]:
         size = max(1, round(self.chunk_s * self.rate))
+        extra_s = late_s
         for begin in range(0, samples, size):
             end = min(samples, begin + size)
-            yield late_s + self.real_time_factor * end / self.rate, end - begin
+            if self.spread:  # of mean 1, so that the whole takes as long as without
+                luck = rng.lognormvariate(-(self.spread**2) / 2, self.spread)
+                extra_s += self.real_time_factor * (luck - 1) * (end - begin) / self.rate
+            yield extra_s + self.real_time_factor * end / self.rate, end - begin
 
 
 NEURAL = EngineModel()

@@ -16,7 +16,10 @@ from .speaker import Speaker
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A moment of a run, for plots: time, capacity, seconds sent and held, bytes under way, rungs."""
+    """
+    A moment of a run, for plots: time, capacity, seconds sent and held, bytes under way, rungs, and the
+    seconds stalled since the utterance began.
+    """
 
     at: float
     kbps: float
@@ -25,6 +28,7 @@ class Point:
     outstanding: int
     rung_sent: str
     rung_played: str
+    stall_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,7 @@ class Session:
         host = PROXY if world.proxied else world.host
         self._socket = Endpoint(events, self._down, host, self._on_request, self._on_room)
         self._client = Endpoint(events, up, PLAIN, self._on_delivery)
-        join(self._socket, self._client)
+        join(self._socket, self._client, scenario.base_rtt_s)
         self._listener = Listener(events, self._ask, self._on_heard)
         self._outbox: deque[tuple[Message, int, Speaker | None]] = deque()
         self._pumping = False
@@ -297,5 +297,6 @@ class Session:
             now, self._scenario.down.kbps_at(now % self._scenario.duration_s), last.lead_s,
             ticks_to_seconds(heard.playout.buffer_ticks()) if heard else 0.0, last.core.outstanding,
             last.sent_record.rung, (heard.tally.rung if heard else None) or "",
+            ticks_to_seconds(heard.playout.stall_ticks) if heard else 0.0,
         ))  # fmt: skip
         self._events.at(now + self._world.trace_every_s, self._trace, utterance)

@@ -22,7 +22,7 @@ RTO_MIN_S = 0.2
 """Least allowance over the smoothed round trip (Linux TCP_RTO_MIN)."""
 
 RTO_FIRST_S = 1.0
-"""Time-out before any round trip is known (RFC 6298 section 2)."""
+"""Time-out before any round trip is known (RFC 6298 section 2): where no handshake told one."""
 
 DUPLICATES = 3
 """Packets that arrived beyond a hole before it counts as lost without waiting (RFC 5681)."""
@@ -93,6 +93,10 @@ class Sender:
         return self._cubic.window
 
     # ------------------------------------------------------------ inputs
+
+    def greet(self, round_trip_s: float) -> None:
+        """The handshake took so long: the first round trip that is known."""
+        self._measure(round_trip_s, round_trip_s)
 
     def write(self, size: int, now: float) -> None:
         """The application wrote `size` bytes; they go as soon as the window allows (no Nagle)."""

@@ -256,6 +256,19 @@ def test_an_engine_says_every_sample_in_order_and_in_time(engine):
         assert delays[-1] == pytest.approx(late + engine.real_time_factor * seconds)
 
 
+def test_the_work_for_a_chunk_may_vary_about_the_real_time_factor():
+    even, uneven = EngineModel(), EngineModel(spread=0.5)
+    plain = [delay for clause in even.clauses(400.0, random.Random(1)) for delay, _ in clause]
+    clauses = uneven.clauses(400.0, random.Random(1))
+    assert clauses == uneven.clauses(400.0, random.Random(1)) != uneven.clauses(400.0, random.Random(2))
+    assert all(
+        list(delays) == sorted(delays) for delays in ([delay for delay, _ in clause] for clause in clauses)
+    )
+    busy = sum(clause[-1][0] for clause in clauses)
+    assert busy == pytest.approx(0.3 * 400, rel=0.1)
+    assert {round(delay, 3) for clause in clauses for delay, _ in clause} != {round(d, 3) for d in plain}
+
+
 def test_hints_carry_the_round_trip_of_the_path(monkeypatch):
     from abr_tts.sim import speaker
 

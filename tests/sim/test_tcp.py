@@ -154,6 +154,17 @@ def test_the_smallest_round_trip_is_found():
     assert sender.min_rtt == pytest.approx(0.08, abs=0.004)
 
 
+def test_the_handshake_tells_how_long_to_wait_for_what_is_lost_at_once():
+    down = steady(2000, 0.04, drop_windows=((0.0, 0.05),))
+    back = []
+    for round_trip_s in (0.08, 0.0):
+        transfer = Transfer(down, size=300, count=1)
+        join(transfer.server, transfer.client, round_trip_s)
+        transfer.run(5)
+        back.append(transfer.got[0][0])
+    assert back[0] < 0.5 < 1.0 < back[1]
+
+
 def test_slow_start_doubles_each_round_trip():
     transfer = Transfer(steady(100_000, 0.1), size=20_000)
     windows = []

@@ -1,28 +1,23 @@
-"""`abr-tts policy`: show what a preset says, and check a policy file before a server reads it."""
+"""`abr-tts policy show` and `check`: what a preset says, and whether a server would take a file."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ConfigError
-from .failure import Failure
+from ...errors import ConfigError
+from ..failure import Failure
 
 if TYPE_CHECKING:
-    from ..control.policy import Policy
+    from ...control.policy import Policy
 
 
-def add(subparsers: Any) -> None:
-    """Declare the command and its two verbs."""
-    parser = subparsers.add_parser(
-        "policy",
-        help="show a preset, check a policy file",
-        description="A policy says how streams adapt: the ladder, and the numbers behind each decision.",
-    )
-    verbs = parser.add_subparsers(metavar="verb", required=True)
+def add(verbs: Any) -> None:
+    """Declare the two verbs."""
     show = verbs.add_parser(
         "show",
         help="print a preset, to begin a file of your own with",
@@ -44,7 +39,7 @@ def add(subparsers: Any) -> None:
 
 def run_show(arguments: argparse.Namespace) -> int:
     """Print it; 0."""
-    from ..control.policy_file import preset, preset_text
+    from ...control.policy_file import preset, preset_text
 
     try:
         text = preset_text(arguments.preset)
@@ -56,7 +51,7 @@ def run_show(arguments: argparse.Namespace) -> int:
 
 def run_check(arguments: argparse.Namespace) -> int:
     """Read it; 0 if it is valid."""
-    from ..control.policy_file import read
+    from ...control.policy_file import read
 
     policy = read(arguments.file)
     if arguments.json:
@@ -84,9 +79,9 @@ def as_dict(policy: Policy) -> dict[str, Any]:
 
 def _explained(policy: Policy) -> str:
     """The whole policy as TOML, each key under its sentence."""
-    from ..control.policy_text import as_text
+    from ...control.policy_text import as_text
 
-    sentences = {item.name: item.metadata.get("sentence", "") for item in fields(policy)}
+    sentences = {item.name: _sentence(item.metadata) for item in fields(policy)}
     lines = []
     for line in as_text(policy).splitlines():
         key = line.partition(" =")[0]
@@ -94,3 +89,11 @@ def _explained(policy: Policy) -> str:
             lines.append(f"# {sentences[key]}")
         lines.append(line)
     return "\n".join(lines) + "\n"
+
+
+def _sentence(metadata: Mapping[str, Any]) -> str:
+    """What a key does, and what it may be."""
+    told: str = metadata.get("sentence", "")
+    if "low" in metadata:
+        return f"{told} {metadata['low']:g} to {metadata['high']:g}."
+    return f"{told} {' or '.join(metadata['choices'])}." if metadata.get("choices") else told

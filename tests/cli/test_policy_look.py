@@ -1,0 +1,42 @@
+"""`abr-tts policy show` and `check` say what may be written, and what is written."""
+
+import pytest
+
+from abr_tts.cli import main
+from abr_tts.control.policy import NUMBERS
+from abr_tts.control.policy_file import PRESETS, parse, preset
+
+from ..test_cli import failed
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_everything_about_a_preset_is_a_file_that_says_the_same(name, capsys):
+    assert main(["policy", "show", name, "--full"]) == 0
+    assert parse(capsys.readouterr().out, "x") == preset(name)
+
+
+def test_every_number_is_told_with_its_bounds(capsys):
+    assert main(["policy", "show", "default", "--full"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for name in NUMBERS:
+        at = next(index for index, line in enumerate(lines) if line.startswith(f"{name} = "))
+        assert lines[at - 1].startswith("# ") and " to " in lines[at - 1]
+    assert "# Seconds that a better rung must fit before it is taken. 0 to 60." in lines
+
+
+def test_a_bound_that_is_told_is_the_last_value_that_check_takes(tmp_path, capsys):
+    path = tmp_path / "x.toml"
+    path.write_text("hold_up_s = 60\n")
+    assert main(["policy", "check", str(path)]) == 0
+    capsys.readouterr()
+    path.write_text("\nhold_up_s = 60.1\n")
+    sentence = failed(capsys, "policy", "check", str(path))
+    assert sentence == f"{path}:2: hold_up_s is 60.1, but must be at most 60"
+
+
+def test_the_command_names_its_verbs(capsys):
+    with pytest.raises(SystemExit):
+        main(["policy", "--help"])
+    told = capsys.readouterr().out
+    for verb in ("show", "check", "simulate", "diff", "tune"):
+        assert f"\n    {verb} " in told
