@@ -7,10 +7,21 @@ caller's to say; what is kept is not looked into.
 
 from __future__ import annotations
 
+from typing import Protocol, runtime_checkable
+
 from .estimator import Estimate
 
 MOST_CLIENTS = 10_000
 """Estimates that are kept; some 200 bytes each. The one that was told of longest ago goes first."""
+
+
+@runtime_checkable
+class Remembers(Protocol):
+    """A controller that leaves something for the next utterance."""
+
+    def estimate(self, now: float) -> Estimate | None:
+        """What is to be kept of the link; None: nothing was learned."""
+        ...
 
 
 class Memory:

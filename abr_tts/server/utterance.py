@@ -17,8 +17,8 @@ from typing import Protocol
 
 from .. import __version__
 from ..audio.libopus import Library
-from ..control.adaptive import Adaptive
 from ..control.estimator import Estimate
+from ..control.memory import Remembers
 from ..engine.base import Samples, Voice
 from ..engine.pool import Pool, Ticket
 from ..engine.text import Clause, Clauser
@@ -215,7 +215,7 @@ class Utterance:
     def estimate(self) -> Estimate | None:
         """What it has learned of the link by now; None: nothing, or its rung was fixed."""
         controller = self._controller
-        return controller.estimate(self._loop.time()) if isinstance(controller, Adaptive) else None
+        return controller.estimate(self._loop.time()) if isinstance(controller, Remembers) else None
 
     # ------------------------------------------------------------ what the engine says (Sink)
 

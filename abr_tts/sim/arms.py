@@ -8,11 +8,10 @@ listener's link is remembered. Equal seeds meet equal speech, packets and networ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Protocol, runtime_checkable
 
 from ..control.controller import Controller
 from ..control.estimator import Estimate
-from ..control.memory import Memory
+from ..control.memory import Memory, Remembers
 from ..control.policy import Policy
 from ..stream.terms import Terms
 from .result import Result
@@ -28,15 +27,6 @@ CODECS = ("opus", "pcm16", "ulaw")
 
 LISTENER = "listener"
 """The one client of a session, by the name under which its link is remembered."""
-
-
-@runtime_checkable
-class Remembers(Protocol):
-    """A controller that leaves something for the next utterance."""
-
-    def estimate(self, now: float) -> Estimate | None:
-        """What is to be kept of the link; None: nothing was learned."""
-        ...
 
 
 def adaptive(policy: Policy, remembered: Estimate | None = None) -> Controller:
