@@ -191,6 +191,16 @@ def test_voices_and_doctor_tell_what_is_there(newcomer):
     assert "libopus" in said
 
 
+def test_an_operator_sees_what_a_policy_would_do(newcomer):
+    recordings = newcomer.folder / "recordings"
+    recordings.mkdir()
+    for name, kbps in (("home", 3_000), ("train", 60)):
+        (recordings / f"{name}.csv").write_text(f"time_s,kbps\n0,{kbps}\n5,{kbps // 2}\n10,{kbps}\n", "utf-8")
+    said = newcomer.run("operate")
+    assert "fixed_opus24" in said and "optimum" in said
+    assert (newcomer.folder / "out.html").read_text("utf-8").startswith("<!doctype html>")
+
+
 def test_wss_serves_with_a_certificate_and_its_key(tmp_path):
     authority = trustme.CA()
     certificate = authority.issue_cert("localhost", "127.0.0.1")
