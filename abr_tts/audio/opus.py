@@ -2,10 +2,10 @@
 Opus, one 20 ms frame of mono speech at a time: our own small face of libopus.
 
 Settings are those of the house and not for callers to choose: `audio` application (`voip`
-turns phases by up to 42°), signal `voice`, VBR, no DTX (it pops at sentence ends), no FEC
-(there is no loss on TCP). Knows frames and packets; it must not know tracks or pts. One
-object belongs to one thread at a time; different objects run in parallel, because ctypes
-lets go of the GIL.
+turns phases by up to 42°), signal `voice`, VBR, no DTX (it pops at sentence ends), and no FEC
+unless a transport loses packets, which TCP does not. Knows frames and packets; it must not know
+tracks or pts. One object belongs to one thread at a time; different objects run in parallel,
+because ctypes lets go of the GIL.
 """
 
 from __future__ import annotations
@@ -142,16 +142,22 @@ class Encoder(_Codec):
         kbps: 6 to 510. Its family (below 64, or from 64 on) is kept for life.
         rate: 8, 12, 16, 24 or 48 kHz.
         complexity: 0 to 10. 9 by measurement: 5 loses a quarter of a PESQ point.
+        loss_percent: 0 to 100, of packets that the transport loses. Above 0 each packet carries a
+            coarse copy of the one before (in-band FEC, RFC 6716 section 2.1.7), as far as the
+            bitrate has room for it: the frames themselves get coarser. SILK and hybrid only.
 
     Raises:
-        ValueError: a bitrate, rate or complexity out of range.
+        ValueError: a bitrate, rate, complexity or loss out of range, or FEC from CELT.
         OpusError: libopus refused.
     """
 
-    def __init__(self, library: Library, *, kbps: int, rate: int = 24_000, complexity: int = 9) -> None:
+    def __init__(
+        self, library: Library, *, kbps: int, rate: int = 24_000, complexity: int = 9, loss_percent: int = 0
+    ) -> None:
         _check_kbps(kbps)
         if not 0 <= complexity <= 10:
             raise ValueError(f"complexity {complexity} is not within 0 to 10")
+        _check_loss(loss_percent, kbps)
         super().__init__(library, "encoder", rate, library.numbers.APPLICATION_AUDIO)
         self.kbps = kbps
         self._frame = frame_samples(rate)
@@ -160,7 +166,7 @@ class Encoder(_Codec):
         self._packet = ctypes.create_string_buffer(PACKET_BYTES)
         self._view = memoryview(self._packet)
         self._pcm_at, self._packet_at = self._pcm.ctypes.data, ctypes.addressof(self._packet)
-        self._set_up(complexity)
+        self._set_up(complexity, loss_percent)
         self._tune()
 
     @property
@@ -211,14 +217,15 @@ class Encoder(_Codec):
             raise self.library.error("libopus could not encode a frame", size)
         return self._view[:size].tobytes()
 
-    def _set_up(self, complexity: int) -> None:
+    def _set_up(self, complexity: int, loss_percent: int) -> None:
         """The settings that hold for life (see the head of this module)."""
         numbers = self.library.numbers
         self._set(numbers.SET_SIGNAL_REQUEST, numbers.SIGNAL_VOICE)
         self._set(numbers.SET_COMPLEXITY_REQUEST, complexity)
         self._set(numbers.SET_VBR_REQUEST, 1)
         self._set(numbers.SET_DTX_REQUEST, 0)
-        self._set(numbers.SET_INBAND_FEC_REQUEST, 0)
+        self._set(numbers.SET_INBAND_FEC_REQUEST, int(loss_percent > 0))
+        self._set(numbers.SET_PACKET_LOSS_PERC_REQUEST, loss_percent)
         self._set(SET_FORCE_MODE, FORCED_MODE[family(self.kbps)])
 
     def _tune(self) -> None:
@@ -271,12 +278,34 @@ class Decoder(_Codec):
             raise ValueError(f"can conceal 1 to {LONGEST_PACKET} frames, not {frames}")
         return self._run(None, frames * self._frame)
 
-    def _run(self, packet: bytes | None, room: int) -> NDArray[np.float32]:
+    def recover(self, packet: bytes) -> NDArray[np.float32]:
+        """
+        The lost frame of 20 ms before `packet`, from the copy that `packet` carries (`loss_percent` of
+        the encoder); concealed, where it carries none. Decode `packet` itself afterwards.
+
+        Returns:
+            float32, shape (rate // 50,).
+
+        Raises:
+            OpusError: as `decode`.
+        """
+        if not packet:
+            raise OpusError("an empty packet is not an Opus packet", INVALID_PACKET)
+        return self._run(packet, self._frame, fec=True)
+
+    def _run(self, packet: bytes | None, room: int, fec: bool = False) -> NDArray[np.float32]:
         size = len(packet) if packet is not None else 0
-        got: Any = self._decode(self._open(), packet, size, self._pcm_at, room, 0)
+        got: Any = self._decode(self._open(), packet, size, self._pcm_at, room, int(fec))
         if got < 0:
             raise self.library.error("libopus could not decode a packet", got)
         return self._pcm[:got].copy()
+
+
+def _check_loss(loss_percent: int, kbps: int) -> None:
+    if not 0 <= loss_percent <= 100:
+        raise ValueError(f"a loss of {loss_percent} % is not within 0 to 100")
+    if loss_percent and family(kbps) == "celt":
+        raise ValueError(f"CELT has no FEC, and {kbps} kbit/s is CELT; it begins at {CELT_FROM_KBPS}")
 
 
 def _check_kbps(kbps: int) -> None:

@@ -12,28 +12,13 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
+from ..control.ladder import FULL
+from ..control.utility import measured_utility
 from ..errors import ConfigError
 from .result import Result, Utterance
 
-UTILITY: Mapping[str, float] = {
-    "pcm24": 1.00,
-    "pcm22": 1.00,
-    "pcm16k": 0.86,
-    "ulaw22": 0.84,
-    "ulaw16k": 0.72,
-    "opus64": 0.95,
-    "opus48": 0.95,
-    "opus32": 0.92,
-    "opus24": 0.90,
-    "opus16": 0.82,
-    "opus12": 0.70,
-    "opus8": 0.43,
-}
-"""
-What a second of speech is worth at each rung: u = (mean(PESQ-WB, ViSQOL) - 1) / 3.69, which is 1
-for what cannot be told from the source. Measured on 4 clips of 22 kHz speech (tools/bench/quality);
-pcm24 stands for pcm22 with a 24 kHz engine.
-"""
+UTILITY: Mapping[str, float] = {rung.name: measured_utility(rung) for rung in FULL.rungs}
+"""What a second of speech is worth at each rung, by its name: as measured, whatever a policy says."""
 
 STALL_S, STALL, CHANGE, CHANGE_EVENT, STARTUP_S = 4.0, 0.25, 0.25, 0.02, 1.0
 """

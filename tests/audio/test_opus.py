@@ -232,3 +232,64 @@ def test_codecs_on_many_threads_give_the_packets_of_one():
 def test_an_empty_packet_has_no_mode():
     with pytest.raises(ValueError, match="no mode"):
         opus.mode_of(b"")
+
+
+# In-band FEC, for transports that lose packets
+
+
+def fec_packets(loss_percent: int, kbps: int = 24) -> list[bytes]:
+    encoder = opus.Encoder(LIBRARY, kbps=kbps, loss_percent=loss_percent)
+    return [encoder.encode(frame) for frame in SPEECH]
+
+
+def residual_of_lost_frames(packets: list[bytes], recover: bool) -> float:
+    """Energy of what differs from the unbroken sound in the frames of every fifth packet, which is lost."""
+    whole, broken = opus.Decoder(LIBRARY, 24_000), opus.Decoder(LIBRARY, 24_000)
+    energy = 0.0
+    for index, packet in enumerate(packets[:-1]):
+        true = whole.decode(packet)
+        if index % 5 != 4:
+            broken.decode(packet)
+            continue
+        got = broken.recover(packets[index + 1]) if recover else broken.conceal()
+        assert got.shape == true.shape and got.dtype == np.float32
+        energy += float(((got - true) ** 2).sum())
+    return energy
+
+
+def test_a_lost_frame_comes_back_from_the_copy_in_the_next_packet():
+    packets = fec_packets(20)
+    assert residual_of_lost_frames(packets, recover=True) < 0.5 * residual_of_lost_frames(packets, False)
+
+
+def test_without_fec_there_is_no_copy_and_recovering_conceals():
+    packets = fec_packets(0)
+    assert residual_of_lost_frames(packets, True) == residual_of_lost_frames(packets, False)
+
+
+def test_fec_is_off_unless_a_loss_is_told():
+    numbers = LIBRARY.numbers
+    for loss_percent in (0, 1, 100):
+        encoder = opus.Encoder(LIBRARY, kbps=24, loss_percent=loss_percent)
+        assert encoder._get(numbers.GET_INBAND_FEC_REQUEST) == (loss_percent > 0)
+        assert encoder._get(numbers.GET_PACKET_LOSS_PERC_REQUEST) == loss_percent
+
+
+@pytest.mark.parametrize("arguments", [{"loss_percent": -1}, {"loss_percent": 101}])
+def test_a_loss_out_of_range_is_refused(arguments):
+    with pytest.raises(ValueError, match="within 0 to 100"):
+        opus.Encoder(LIBRARY, kbps=24, **arguments)
+
+
+def test_celt_has_no_fec_and_says_so():
+    opus.Encoder(LIBRARY, kbps=opus.CELT_FROM_KBPS - 1, loss_percent=10)
+    with pytest.raises(ValueError, match="CELT has no FEC"):
+        opus.Encoder(LIBRARY, kbps=opus.CELT_FROM_KBPS, loss_percent=10)
+
+
+def test_recovering_from_what_is_no_packet_is_told_and_the_decoder_lives_on():
+    decoder, packets = opus.Decoder(LIBRARY), fec_packets(10)
+    for bad in (b"", b"\xff"):
+        with pytest.raises(OpusError):
+            decoder.recover(bad)
+    assert len(decoder.recover(packets[1])) == 960

@@ -60,6 +60,19 @@ _SIOCETHTOOL, _OFFLOADS = 0x8946, (0x1F, 0x24, 0x2C)
 be cut by TCP, or the link would count a lump of 64 kB as one."""
 
 
+def unshare() -> int:
+    """
+    A new network namespace, which this process enters.
+
+    Returns:
+        A descriptor of it.
+    """
+    if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET):
+        code = ctypes.get_errno()
+        raise OSError(code, f"no network namespace can be made: {os.strerror(code)}")
+    return os.open("/proc/self/ns/net", os.O_RDONLY)
+
+
 def new_namespace(side: str, congestion: str) -> tuple[int, int]:
     """
     A new network namespace, which this process enters.
@@ -67,26 +80,38 @@ def new_namespace(side: str, congestion: str) -> tuple[int, int]:
     Returns:
         A descriptor of the namespace, and one of the TUN device in it.
     """
-    if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET):
-        code = ctypes.get_errno()
-        raise OSError(code, f"no network namespace can be made: {os.strerror(code)}")
+    namespace = unshare()
     device = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
     fcntl.ioctl(device, _TUNSETIFF, struct.pack("16sH22x", DEVICE.encode(), _IFF_TUN | _IFF_NO_PI))
+    set_up(side, congestion)
+    return namespace, device
+
+
+def set_up(side: str, congestion: str) -> None:
+    """Address, route and settings of the device, in the namespace that this process is in."""
     for name, value in SETTINGS.items():
         with contextlib.suppress(FileNotFoundError):
             Path("/proc/sys/net", name).write_text(value)
     _switch_off_offloads()
-    lines = (
+    ip(
         f"addr add {ADDRESSES[side]}/{PREFIX} dev {DEVICE}",
         f"link set dev {DEVICE} mtu {MTU} txqueuelen {TX_PACKETS} up",
         "link set dev lo up",
         # By the route, because a namespace may make its default only what the machine allows to all.
         f"route change {NETWORK}/{PREFIX} dev {DEVICE} congctl {congestion}",
     )
+
+
+def ip(*lines: str) -> None:
+    """
+    Commands of `ip`, in the namespace that this process is in.
+
+    Raises:
+        OSError: with what it said.
+    """
     done = subprocess.run(["ip", "-batch", "-"], input="\n".join(lines), text=True, capture_output=True)
     if done.returncode:
         raise OSError(done.returncode, f"ip: {done.stderr.strip()}")
-    return os.open("/proc/self/ns/net", os.O_RDONLY), device
 
 
 def _switch_off_offloads() -> None:
@@ -190,17 +215,17 @@ class Emulator:
             return False
         answer: Any = None
         if question == "start":
-            answer = self._start(argument)
+            answer = self._start(*argument)
         elif question == "counters":
             answer = {"down": self._down.counters(), "up": self._up.counters()}
         self._channel.send(answer)
         return True
 
-    def _start(self, scenario: Scenario) -> float:
-        zero = time.monotonic()
+    def _start(self, scenario: Scenario, seed: int) -> float:
+        zero, chance = time.monotonic(), f"{scenario.seed}/{seed}"  # the very texts of `sim.run`
         for way, name in ((self._down, "down"), (self._up, "up")):
             direction = getattr(scenario, name)
-            way.start(Link(direction, scenario.duration_s, f"{scenario.seed}/{name}"), zero)
+            way.start(Link(direction, scenario.duration_s, f"{chance}/{name}"), zero)
         return zero
 
 

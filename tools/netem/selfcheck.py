@@ -37,8 +37,16 @@ PING_BYTES, PINGS = 36, 20
 RATE_S, TRANSFER_S, TRANSFER_KBPS = 4.0, 4.0, 2_000.0
 """Seconds of the two long measurements; 4 s of 40 kbit/s are 13 packets."""
 
+SENSIBLE_KBPS = (40.0, 5_000.0)
+"""Bounds of the rates that are checked: below, a packet takes too long to tell 1 % in four seconds; above,
+there is more than twice what the dearest rung needs."""
+
 USUAL = [(2000.0, 20.0), (400.0, 30.0), (40.0, 30.0)]
 """(kbit/s, delay in ms each way) of the links that are checked when none is named."""
+
+SURPLUS = 2.0
+"""By so much more is sent than the link carries: the queue then bridges the moments in which a busy machine
+keeps the sender waiting."""
 
 SMALL_QUEUE = 15_000
 """Bytes of the queue into which TCP transfers: ten packets, so that it drops in time."""
@@ -112,17 +120,19 @@ def loss(link: TunLink) -> Loss:
 
 
 def like(direction: Direction) -> list[tuple[float, float]]:
-    """(kbit/s, delay in ms) that are worth a check before a scenario is run: its best and least rate."""
-    rates = {kbps for _, kbps in direction.rate if kbps > 0}
+    """(kbit/s, delay in ms) that are worth a check before a scenario is run: its best and least rate, within
+    SENSIBLE_KBPS."""
+    low, high = SENSIBLE_KBPS
+    rates = {min(high, max(low, kbps)) for _, kbps in direction.rate if kbps > 0}
     return [(kbps, direction.delay_s * 1000) for kbps in sorted({min(rates), max(rates)})]
 
 
 def measure_rate(link: TunLink, kbps: float) -> float:
-    """kbit/s that arrive at the client while the server sends a quarter more."""
+    """kbit/s that arrive at the client while the server sends SURPLUS times that."""
     source, target = _datagrams(link, "server"), _datagrams(link, "client")
     target.settimeout(1.0)
     target.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-    gap_s = (FULL + IP_UDP_BYTES) * 8 / (1250 * kbps)
+    gap_s = (FULL + IP_UDP_BYTES) * 8 / (1000 * SURPLUS * kbps)
     end = time.time() + RATE_S + 4 * gap_s
 
     def send() -> None:

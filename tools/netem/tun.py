@@ -56,6 +56,11 @@ def missing() -> str | None:
     return None
 
 
+def environment() -> dict[str, str]:
+    """For a Python that is to have the very package that is running here."""
+    return {**os.environ, "PYTHONPATH": str(Path(abr_tts.__file__).parents[1])}
+
+
 class TunLink:
     """
     Args:
@@ -66,13 +71,19 @@ class TunLink:
         NetemError: at `__enter__`.
     """
 
+    EMULATOR = "emulator.py"
+    """What owns the namespaces, beside this file."""
+
+    missing = staticmethod(missing)
+    """As the function: for those who make a network of another kind."""
+
     def __init__(self, scenario: Scenario | None = None, congestion: str = "cubic") -> None:
         self._scenario = scenario or steady(2_000)
         self._congestion = congestion
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> TunLink:
-        lacks = missing()
+        lacks = self.missing()
         if lacks:
             raise NetemError(lacks)
         with contextlib.ExitStack() as stack:
@@ -86,12 +97,11 @@ class TunLink:
     def _open(self, stack: contextlib.ExitStack) -> None:
         self._channel, theirs = Pipe()
         stack.callback(self._channel.close)
-        script = str(Path(__file__).with_name("emulator.py"))
-        package = str(Path(abr_tts.__file__).parents[1])
+        script = str(Path(__file__).with_name(self.EMULATOR))
         self._emulator = subprocess.Popen(
             [sys.executable, script, str(theirs.fileno()), self._congestion],
             pass_fds=[theirs.fileno()],
-            env={**os.environ, "PYTHONPATH": package},  # the very package that is running here
+            env=environment(),
             start_new_session=True,  # a Ctrl-C is ours to handle
         )
         theirs.close()
@@ -121,15 +131,18 @@ class TunLink:
         """The IPv4 address of `server` or `client` on the link; each has a loopback of its own, too."""
         return ADDRESSES[side]
 
-    def start(self, scenario: Scenario | None = None) -> float:
+    def start(self, scenario: Scenario | None = None, seed: int = 1) -> float:
         """
         Begin the scenario anew, or another one; what is on its way keeps its time.
+
+        Args:
+            seed: of its chances, beside the scenario's own: as `sim.run` takes it.
 
         Returns:
             The scenario's second 0 on `time.monotonic()`.
         """
         self._scenario = scenario or self._scenario
-        self.zero = float(self._ask("start", self._scenario))
+        self.zero = float(self._ask("start", (self._scenario, seed)))
         return self.zero
 
     def counters(self) -> dict[str, dict[str, int]]:
@@ -144,7 +157,7 @@ class TunLink:
     def popen(self, side: str, command: list[str], **more: Any) -> subprocess.Popen[Any]:
         """A process at `side`; it is ended with the link, if not before."""
         process = subprocess.Popen(self.command(side, command), **more)
-        self._stack.callback(_end, process)
+        self._stack.callback(end, process)
         return process
 
     @contextlib.contextmanager
@@ -152,10 +165,10 @@ class TunLink:
         """Sockets that this thread makes within the block belong to `side`."""
         before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
         try:
-            _enter(self._namespaces[side])
+            enter(self._namespaces[side])
             yield
         finally:
-            _enter(before)
+            enter(before)
             os.close(before)
 
     def _ask(self, question: str, argument: Any = None) -> Any:
@@ -171,13 +184,15 @@ class TunLink:
         raise NetemError("the emulator does not answer; what it said stands above")
 
 
-def _enter(namespace: int) -> None:
+def enter(namespace: int) -> None:
+    """What this thread makes from now on, sockets say, belongs to the namespace of the descriptor."""
     if ctypes.CDLL(None, use_errno=True).setns(namespace, _CLONE_NEWNET):
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
 
 
-def _end(process: subprocess.Popen[Any]) -> None:
+def end(process: subprocess.Popen[Any]) -> None:
+    """Its input ends, then it is asked to, then it is made to."""
     if process.stdin and not process.stdin.closed:
         process.stdin.close()
     process.terminate()
