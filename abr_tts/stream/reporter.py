@@ -201,10 +201,11 @@ class Reporter:
         return min(max(min(looks), self._spent.affordable_at(self.received)), self.next_ping)
 
     def _next_look(self, told: _Told) -> float:
+        earliest = told.at + self.shortest_s
         if self.received - told.received >= PROMPT_BYTES:
-            return told.at + self.shortest_s
-        changed = told.at + CHANGED_S
-        return changed if told.looked < changed else told.at + SILENT_S
+            return earliest
+        changed = max(told.at + CHANGED_S, earliest)
+        return changed if told.looked < changed else max(told.at + SILENT_S, earliest)
 
     def _due(self, told: _Told, position: Position, now: float) -> bool:
         if position.complete:

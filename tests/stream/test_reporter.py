@@ -188,3 +188,17 @@ def test_the_timer_never_lies_in_the_past_after_a_poll() -> None:
         timer = reporter.get_timer()
         assert timer is not None and timer > now
         now += 0.013
+
+
+@pytest.mark.parametrize("hint_ms", [100, 400, 2_000])
+def test_the_timer_never_lies_in_the_past_however_seldom_reports_are_wanted(hint_ms):
+    reporter = reporter_at()
+    reporter.shortest_s = hint_ms / 1000
+    now, told = 0.0, []
+    while now < 10.0:
+        reporter.arrived(1500, now)
+        told += [now for _ in reporter.poll(now, at(now))]
+        timer = reporter.get_timer()
+        assert timer is not None and timer > now
+        now = timer
+    assert min(later - earlier for earlier, later in pairwise(told)) >= hint_ms / 1000 - 1e-9
