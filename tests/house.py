@@ -31,6 +31,7 @@ MAY_IMPORT = {
     "control": (*GROUND, "wire.messages"),
     "stream": UP_TO_STREAM,
     "engine": ("units", "errors", "audio.pcm"),
+    "web": (),
     "sim": UP_TO_STREAM,
     "client": ("units", "errors", "audio", "wire", "stream", "__init__"),
     "server": (*UP_TO_STREAM, "engine", "__init__"),

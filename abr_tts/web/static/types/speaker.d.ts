@@ -1,0 +1,84 @@
+/** @typedef {import('./receiver.js').Command} Command */
+/** @typedef {import('./receiver.js').Tidings} Tidings */
+/** @typedef {import('./receiver.js').Settings} Settings */
+/** What is asked for beside the text. @typedef {{ voice?: string, language?: string, speed?: number, policy?: string, rung?: string, open?: boolean }} Wishes */
+/** Where samples come out: a port that obeys `outlet.Order`s, its rate, and how late its thread may be. @typedef {{ port: import('./feeder.js').Port, rate: number, cushionMs: number }} Opened */
+/**
+ * A loudspeaker. `rate` is known at once. `open` makes an outlet, `release` lets it go; `onlock` tells that
+ * sound waits for a gesture, or no longer does; `onport` that an outlet died and here is another.
+ *
+ * @typedef {{ readonly rate: number, open(): Promise<Opened>, release(): void, unlock(): Promise<void>, close(): void,
+ *   onlock: (locked: boolean) => void, onport: (opened: Opened) => void }} Sink
+ */
+/** The receive path, wherever it runs; `transfer` goes to its thread. @typedef {{ post(command: Command, transfer?: any[]): void }} Core */
+export class Speaker extends EventTarget {
+    /**
+     * @param {{ sink: Sink, core: (tell: (tidings: Tidings) => void) => Core, uuid: () => string, policy?: string }} parts
+     *   `policy`: the server's policy by name, for every speech that names none.
+     */
+    constructor({ sink, core, uuid, policy }: {
+        sink: Sink;
+        core: (tell: (tidings: Tidings) => void) => Core;
+        uuid: () => string;
+        policy?: string;
+    });
+    /** Let sound out; to be called in a gesture of the user. A `speak` in a gesture does it by itself. */
+    unlock(): Promise<void>;
+    /** Connect before there is anything to say, so that the first speech need not wait for it. */
+    connect(): void;
+    /**
+     * Speak. Several are spoken one after another.
+     *
+     * @param {string} text
+     * @param {Wishes} [wishes] `open`: more text follows, by `append`, until `end`.
+     * @throws {Error} the player was closed, or there is no loudspeaker.
+     */
+    speak(text: string, wishes?: Wishes): Speech;
+    /** The speeches that are not over, in their order. */
+    get speeches(): Speech[];
+    /** Stop, say goodbye and let the loudspeaker go. */
+    close(): void;
+    #private;
+}
+export type Command = import("./receiver.js").Command;
+export type Tidings = import("./receiver.js").Tidings;
+export type Settings = import("./receiver.js").Settings;
+/**
+ * What is asked for beside the text.
+ */
+export type Wishes = {
+    voice?: string;
+    language?: string;
+    speed?: number;
+    policy?: string;
+    rung?: string;
+    open?: boolean;
+};
+/**
+ * Where samples come out: a port that obeys `outlet.Order`s, its rate, and how late its thread may be.
+ */
+export type Opened = {
+    port: import("./feeder.js").Port;
+    rate: number;
+    cushionMs: number;
+};
+/**
+ * A loudspeaker. `rate` is known at once. `open` makes an outlet, `release` lets it go; `onlock` tells that
+ * sound waits for a gesture, or no longer does; `onport` that an outlet died and here is another.
+ */
+export type Sink = {
+    readonly rate: number;
+    open(): Promise<Opened>;
+    release(): void;
+    unlock(): Promise<void>;
+    close(): void;
+    onlock: (locked: boolean) => void;
+    onport: (opened: Opened) => void;
+};
+/**
+ * The receive path, wherever it runs; `transfer` goes to its thread.
+ */
+export type Core = {
+    post(command: Command, transfer?: any[]): void;
+};
+import { Speech } from './speech.js';

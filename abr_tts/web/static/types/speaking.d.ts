@@ -1,0 +1,138 @@
+export class Speaking {
+    /**
+     * @param {string} id the speech's UUID.
+     * @param {Request} request
+     * @param {{ opus: import('./decoding.js').Opus | null, rate: number, startTicks?: number, now(): number,
+     *   tell(type: string, detail: Record<string, unknown>): void }} host
+     */
+    constructor(id: string, { text, open, ...request }: Request, { opus, rate, startTicks, now, tell }: {
+        opus: import("./decoding.js").Opus | null;
+        rate: number;
+        startTicks?: number;
+        now(): number;
+        tell(type: string, detail: Record<string, unknown>): void;
+    });
+    /** It was asked for on the connection that is open now. */
+    asked: boolean;
+    /** All of rank 0 is here, or no more will come. */
+    received: boolean;
+    /** Everything was heard, or nothing more will be. */
+    over: boolean;
+    /** Why it ended, if not well. @type {AbrError | null} */
+    fault: AbrError | null;
+    /** @type {number | null} */
+    handle: number | null;
+    /** Its name on the wire; a new one when it must be asked for again. */
+    streamId: string;
+    /** Ticks heard. */
+    played: number;
+    id: string;
+    /** Whether it may be taken up again after a lost connection. */
+    get attachable(): boolean;
+    /**
+     * The messages that ask for it.
+     *
+     * @returns {ClientMessage[]}
+     */
+    ask(): ClientMessage[];
+    /** The message that takes it up again; the text that the server lacks follows `stream_started`. @returns {ClientMessage[]} */
+    attach(): ClientMessage[];
+    /** The connection is lost. `again` names it anew, where nothing of it has come. @param {() => string} again */
+    disconnected(again: () => string): void;
+    /**
+     * More text, or its end.
+     *
+     * @param {string | null} piece null: the text ends.
+     * @returns {ClientMessage[]}
+     */
+    write(piece: string | null): ClientMessage[];
+    /**
+     * A message of its stream.
+     *
+     * @param {ServerMessage} message
+     * @param {number} size bytes.
+     * @returns {ClientMessage[]} what is to be answered.
+     */
+    onMessage(message: ServerMessage, size: number): ClientMessage[];
+    /**
+     * It ends with this fault, once all that has come is heard.
+     *
+     * @param {AbrError} fault
+     */
+    fail(fault: AbrError): void;
+    /** Nothing more is given; what was given is held at the outlet. */
+    pause(): void;
+    resume(): void;
+    /** Heard no more. */
+    stop(): void;
+    /** Free what it holds. */
+    close(): void;
+    /**
+     * Give what there is room for.
+     *
+     * @param {Feeder} feeder
+     * @returns {boolean} whether the next speech may follow: this one is given to its end.
+     */
+    feed(feeder: Feeder): boolean;
+    /**
+     * The outlet played silence while it was this one's turn.
+     *
+     * @param {number} samples
+     * @param {Feeder} feeder
+     */
+    idle(samples: number, feeder: Feeder): void;
+    /**
+     * A block of it was heard.
+     *
+     * @param {Mark} mark
+     */
+    heard({ pts, end, rung }: Mark): void;
+    /** @returns {import('./report.js').Position} */
+    get position(): import("./report.js").Position;
+    /** @returns {Report} */
+    get report(): Report;
+    /** @returns {Figures} */
+    get figures(): Figures;
+    #private;
+}
+export type ServerMessage = import("./messages.js").ServerMessage;
+export type ClientMessage = import("./messages.js").ClientMessage;
+export type Request = Omit<import("./messages.js").StreamStart, "type" | "stream_id">;
+/**
+ * Of a block: whose it is, where it starts and ends in ticks, its rung.
+ */
+export type Mark = {
+    speaking: Speaking;
+    pts: number;
+    end: number;
+    rung: string | null;
+};
+export type Feeder = import("./feeder.js").Feeder<Mark>;
+export type Figures = {
+    rungSent: string | null;
+    rungPlayed: string | null;
+    bankMs: number;
+    upgradeMs: number;
+    playedMs: number;
+    stalls: number;
+    stallMs: number;
+    state: "waiting" | "playing" | "stalled" | "paused";
+};
+/**
+ * What a speech was like for its listener; times count from the request.
+ */
+export type Report = {
+    voice: string;
+    sampleRate: number;
+    firstSoundMs: number | null;
+    playedMs: number;
+    rungs: Record<string, number>;
+    switches: number;
+    stalls: number;
+    stallMs: number;
+    bytes: number;
+    badPackets: number;
+    complete: boolean;
+    reason: "done" | "cancelled" | "stopped";
+};
+import { AbrError } from './errors.js';

@@ -1,0 +1,92 @@
+/** @typedef {import('./messages.js').StreamRef} StreamRef */
+/**
+ * @typedef {import('./messages.js').StreamStart | import('./messages.js').Attach
+ *   | import('./messages.js').AudioStart} Start
+ */
+/** @typedef {{ type: string, stream: StreamRef, text?: string }} Ask */
+/** @typedef {'open' | 'complete' | 'cancelled' | 'draining' | 'gone'} State */
+/** Pass it on; it changes nothing; text after the end. @typedef {'pass' | 'ignore' | 'late'} Verdict */
+/** @typedef {'text' | 'text_end' | 'cancel' | 'other'} Signal */
+/**
+ * One stream. `worded`: some of its text was more than white space.
+ *
+ * @typedef {{ id: string, state: State, handle: number | null, worded: boolean }} Stream
+ */
+/**
+ * State, signal: next state and verdict (SPEC.md, The life of a stream).
+ *
+ * @type {Record<Exclude<State, 'gone'>, Record<Signal, [State, Verdict]>>}
+ */
+export const NEXT: Record<Exclude<State, "gone">, Record<Signal, [State, Verdict]>>;
+export class Streams {
+    /** Streams that count against the limit: all but the draining ones. */
+    get active(): number;
+    /**
+     * The stream with this handle or id, if it lives.
+     *
+     * @param {StreamRef | null} ref
+     */
+    get(ref: StreamRef | null): Stream | undefined;
+    /**
+     * Whether this named a stream that is gone.
+     *
+     * @param {StreamRef} ref
+     */
+    was(ref: StreamRef): boolean;
+    /**
+     * A stream is asked for.
+     *
+     * @param {Start} message
+     * @throws {AbrError} `duplicate_stream`, `too_many_streams`, `empty_text`: what the server would answer.
+     */
+    start(message: Start): void;
+    /**
+     * Something is asked of a stream. False: it changes nothing, or the stream is over.
+     *
+     * @param {Ask} message
+     * @throws {AbrError} `text_after_end`, `empty_text`: what the server would answer; nothing has changed.
+     */
+    ask(message: Ask): boolean;
+    /**
+     * Take the handle that the server gave. False: no stream of ours.
+     *
+     * @param {string} id
+     * @param {number} handle
+     */
+    bind(id: string, handle: number): boolean;
+    /**
+     * `stream_end` passed: the listener plays on, unless it was the listener who ended it.
+     *
+     * @param {Stream} stream
+     */
+    end(stream: Stream): void;
+    /**
+     * The stream is over. One that never had a handle was refused: its id may come again.
+     *
+     * @param {Stream} stream
+     */
+    drop(stream: Stream): void;
+    #private;
+}
+export type StreamRef = import("./messages.js").StreamRef;
+export type Start = import("./messages.js").StreamStart | import("./messages.js").Attach | import("./messages.js").AudioStart;
+export type Ask = {
+    type: string;
+    stream: StreamRef;
+    text?: string;
+};
+export type State = "open" | "complete" | "cancelled" | "draining" | "gone";
+/**
+ * Pass it on; it changes nothing; text after the end.
+ */
+export type Verdict = "pass" | "ignore" | "late";
+export type Signal = "text" | "text_end" | "cancel" | "other";
+/**
+ * One stream. `worded`: some of its text was more than white space.
+ */
+export type Stream = {
+    id: string;
+    state: State;
+    handle: number | null;
+    worded: boolean;
+};
