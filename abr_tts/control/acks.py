@@ -11,6 +11,7 @@ slow network.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -36,17 +37,29 @@ WINDOW_S = 0.3
 """Seconds without progress from which silence bounds the rate: the first sign of trouble (measured:
 0.15 to 0.3 s on paths from 40 kbit/s to 2 Mbit/s)."""
 
+APART_S = 0.05
+"""A report that comes so soon after another was held up on its way, since a listener makes none within
+100 ms (protocol, "hint"): what both tell of came in the time before. Half of that."""
+
 MOST_MESSAGES = 1_024
 """Messages of which a clock keeps the time; more are on their way only where the clock never ticks
 (there is no kernel to ask, or a listener who does not report), and then it counts them as arrived."""
 
 
 class Sample(NamedTuple):
-    """A look at the rate over so many seconds. Not `exact`: the link could have carried more."""
+    """
+    A look at the rate over so many seconds.
+
+    Args:
+        kbps: what the link carried.
+        exact: it could not have carried more; else `kbps` is a lower bound.
+        most_kbps: that it could not have carried more than, as far as one can tell.
+    """
 
     kbps: float
     seconds: float
     exact: bool
+    most_kbps: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +125,8 @@ class AckClock:
         self._under_way = False
         """The first of the parts was under way at the mark: some of it had arrived by then."""
         self._moved_at = 0.0
+        self._counted = self._parts, self._mark, self._under_way
+        """What the last sample was made of."""
 
     def sent(self, size: int, payload: int, now: float, blind: bool = False) -> None:
         """
@@ -139,14 +154,15 @@ class AckClock:
         if self.position == before:
             return None
         self._moved_at = now
+        if self._habit.whole and now - self._mark < APART_S:
+            self._parts, self._mark, self._under_way = self._counted
         self._take(before, short_rtt_s)
         slack_s = long_rtt_s + BUSY_SLACK_S + self._habit.held_s
         busy = bool(self._pending) and now - self._pending[0].at > slack_s
         sample = self._sample(busy, now)
-        if sample is not None or not busy:
-            self._parts.clear()
-            self._under_way = False
-            self._mark = now
+        if not busy or (sample is not None and sample.kbps):
+            self._counted = self._parts, self._mark, self._under_way
+            self._parts, self._mark, self._under_way = [], now, False
         return sample
 
     def _take(self, before: int, rtt_s: float) -> None:
@@ -183,9 +199,16 @@ class AckClock:
                 small = max(small, rate)
             elif rate > best:
                 best, seconds = rate, span
-        if not best or (busy and self._habit.whole and size < self._pending[0].wire):
-            return None  # the message under way, of which nothing is counted, is most of it: wait for it
+        next_size = self._pending[0].wire if busy and self._habit.whole else 0
+        if not best or size < next_size:
+            # The message under way, of which nothing is counted, is most of it: wait for it.
+            return self._bound(size + next_size, now) if next_size else None
         return Sample(best * 8 / 1000, seconds, busy and best >= small)
+
+    def _bound(self, size: float, now: float) -> Sample | None:
+        """An upper bound: since the first part was due, no more than `size` has been carried."""
+        seconds = now - self._parts[0][0] if self._parts else 0.0
+        return Sample(0.0, seconds, False, size * 8 / 1000 / seconds) if seconds >= TELLING_S else None
 
     @property
     def on_the_way(self) -> int:

@@ -12,7 +12,8 @@ from __future__ import annotations
 from ..units import ticks_to_seconds
 from .bank import Bank
 from .controller import BANK, UPGRADE, Decision, Observation, Plan, Reason
-from .estimator import Estimate, Estimator, Link
+from .estimate import Estimate
+from .estimator import Estimator, Link
 from .gate import PROBE_LEAD_S, Gate
 from .ladder import Rung
 from .policy import Policy
@@ -50,7 +51,8 @@ class Adaptive:
     def __init__(self, policy: Policy, level: int = 1, remembered: Estimate | None = None) -> None:
         self._policy, self._level = policy, level
         self._estimator = Estimator(policy, remembered)
-        self._bank, self._upgrades = Bank(policy), Upgrades(policy)
+        self._bank: Bank = Bank(policy)
+        self._upgrades: Upgrades = Upgrades(policy)
         self._gate, self._window = Gate(policy), Window(policy)
         self.link = Link(False, False, policy.start_kbps, 0.0)
         """The link as it was seen last."""
@@ -106,7 +108,7 @@ class Adaptive:
         banked = self._is_banked(seen, link, rung)
         closed = self._gate.closed(seen, link, lead_s, banked)
         if closed is not None:
-            self._upgrades.close(closed)
+            self._upgrades.close(closed, seen.now)
         else:
             complete, probes = seen.ended and banked, self._upgrades.probes
             reserve = 0.0 if complete else self._reserve(rung, lead_s)

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
-from .acks import KERNEL, REPORTS, AckClock
+from .acks import KERNEL, REPORTS, AckClock, Sample
+from .estimate import Estimate as Estimate
 from .ewma import Rate
 from .ladder import FRAMING_BYTES
 from .policy import Policy
@@ -35,13 +37,6 @@ TRIP_ERROR_S = 0.003
 """What a measured round trip may be too long by: clients tell whole milliseconds, and a few pings do
 not find the very least of a jittery path (3 ms each way on a quiet radio link)."""
 
-REMEMBERED_S = 2.0
-"""Seconds of samples that a rate remembered a moment ago counts for. A guess."""
-
-DOUBT_S = 240.0
-"""Half-life of the trust in a remembered rate: it weighs less the older it is, and less is
-expected of it. A guess; recorded networks change within minutes."""
-
 
 @dataclass(frozen=True, slots=True)
 class Link:
@@ -58,6 +53,8 @@ class Link:
         outage: nothing has come for so long that the link counts as dead.
         outages: how often it has died in this stream.
         heard_bytes: of this stream's time on the connection that are known to have arrived.
+        limit_s: how long the link has not been seen to be the limit.
+        most_kbps: what it carries at most at this moment, as silence shows it.
     """
 
     known: bool
@@ -69,22 +66,31 @@ class Link:
     outage: bool = False
     outages: int = 0
     heard_bytes: int = 0
+    limit_s: float = 0.0
+    most_kbps: float = math.inf
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """
-    What is kept of a link for the next utterance of its client.
+class Capacity(Protocol):
+    """What turns samples into a rate: `ewma.Rate` or `belief.Belief`."""
 
-    Args:
-        kbps: what it carried.
-        min_rtt_s: the round trip of the idle path, 0 where unknown.
-        at: when that was learned.
-    """
+    firm: bool
+    told_at: float
+    limit_at: float
+    probed: bool
 
-    kbps: float
-    min_rtt_s: float
-    at: float
+    @property
+    def kbps(self) -> float | None:
+        """What the link carries; None before there is anything to go by."""
+        ...
+
+    def add(self, sample: Sample, now: float) -> None:
+        """A sample."""
+
+    def recall(self, remembered: Estimate, now: float) -> None:
+        """Begin with what was kept."""
+
+    def keep(self, min_rtt_s: float) -> Estimate | None:
+        """What to keep; None when nothing is known."""
 
 
 class Estimator:
@@ -92,12 +98,15 @@ class Estimator:
     Args:
         policy: half-lives and thresholds.
         remembered: what an earlier utterance learned, on the same clock.
+        rate: what turns samples into a rate; the two averages if None.
     """
 
-    def __init__(self, policy: Policy, remembered: Estimate | None = None) -> None:
+    def __init__(
+        self, policy: Policy, remembered: Estimate | None = None, rate: Capacity | None = None
+    ) -> None:
         self._policy, self._remembered = policy, remembered
         self._reports, self._kernel = AckClock(REPORTS), AckClock(KERNEL)
-        self._rate = Rate(policy.fast_half_life_s, policy.slow_half_life_s)
+        self._rate = rate or Rate(policy.fast_half_life_s, policy.slow_half_life_s)
         self._trip, self._kernel_rtt_s = LeastTrip(), math.inf
         self._shares = Shares()
         self._kernel_at: float | None = None
@@ -127,7 +136,7 @@ class Estimator:
         self._reported = True
         if rtt_ms >= 0:
             self._trip.add(rtt_ms / 1000, now)
-        sample = self._reports.acked(total, self._least_rtt_s, self._likely_rtt_s, now)
+        sample = self._reports.acked(total, self._least_rtt_s(self._trip.seconds), self._likely_rtt_s, now)
         if sample is not None:
             self._rate.add(sample, now)
 
@@ -138,7 +147,8 @@ class Estimator:
             self._kernel_rtt_s = min_rtt_ms / 1000
         self._kernel_at = now
         position = self._kernel.sent_total - queued
-        sample = self._kernel.acked(position, self._least_rtt_s, self._likely_rtt_s, now)
+        least = self._least_rtt_s(self._kernel_rtt_s)
+        sample = self._kernel.acked(position, least, self._likely_rtt_s, now)
         if sample is not None and (sample.exact or self._is_direct(now)):
             self._rate.add(sample, now)
 
@@ -157,8 +167,7 @@ class Estimator:
         self._recalled = True
         if now - remembered.at > self._policy.memory_s:
             return
-        trust = 0.5 ** ((now - remembered.at) / DOUBT_S)
-        self._rate.start(remembered.kbps * trust, REMEMBERED_S * trust, True, remembered.at)
+        self._rate.recall(remembered, now)
         self._trip.remember(remembered.min_rtt_s)
 
     def expect(self, probe: bool) -> None:
@@ -167,10 +176,14 @@ class Estimator:
 
     # ------------------------------------------------------------ what it knows
 
-    @property
-    def _least_rtt_s(self) -> float:
-        """A round trip that is rather too short: rates must not come out too high."""
-        best = min(self._trip.seconds, self._kernel_rtt_s)
+    def _least_rtt_s(self, measured: float) -> float:
+        """
+        A round trip that is rather too short: rates must not come out too high.
+
+        Args:
+            measured: by who acknowledges; behind a proxy the kernel's is no measure of the listener's.
+        """
+        best = measured if measured < math.inf else min(self._trip.seconds, self._kernel_rtt_s)
         return max(0.0, best - TRIP_ERROR_S) if best < math.inf else 0.0
 
     @property
@@ -187,18 +200,19 @@ class Estimator:
         rtt, policy = self._likely_rtt_s, self._policy
         known = self._rate.kbps
         kbps = policy.start_kbps if known is None else known
-        late = 0.0
+        late, most = 0.0, math.inf
         for clock, at in self._ticking(now):
             late = max(late, clock.overdue_s(rtt, at))
             ceiling = clock.ceiling_kbps(rtt, at)
-            kbps = kbps if ceiling is None else min(kbps, ceiling)
+            most = most if ceiling is None else min(most, ceiling)
+        kbps = min(kbps, most)
         dead = self._silent_s(rtt, now) > policy.outage_s
         self._outages += dead and not self._outage
         self._outage = dead
         share = self._shares.available(max(kbps, LEAST_KBPS), now)
         return Link(
             known is not None, self._rate.firm, share, rtt, max(late, 0.0), now - self._rate.told_at,
-            dead, self._outages, self._heard(now),
+            dead, self._outages, self._heard(now), now - self._rate.limit_at, most,
         )  # fmt: skip
 
     def _silent_s(self, rtt: float, now: float) -> float:
@@ -220,8 +234,7 @@ class Estimator:
 
     def estimate(self) -> Estimate | None:
         """What to keep of the link; None when nothing was learned."""
-        kbps, told_at = self._rate.kbps, self._rate.told_at
-        if kbps is None or (self._remembered and told_at == self._remembered.at):
+        kept = self._rate.keep(self._trip.seconds if self._trip.seconds < math.inf else 0.0)
+        if kept is None or (self._remembered and kept.at == self._remembered.at):
             return self._remembered
-        trip = self._trip.seconds
-        return Estimate(kbps, trip if trip < math.inf else 0.0, told_at)
+        return kept

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 
 from .acks import Sample
+from .estimate import Estimate
 
 MOST_S = 2.0
 """Most time that a lower bound stands for: what was known before a silence is still worth something
@@ -28,6 +29,13 @@ believed is dropped: the first sign of a fall (measured: 0.15 to 0.3 s)."""
 
 LEAST_S = 0.05
 """Least time that a sample stands for: both clocks may tick at once. Half a report's period."""
+
+REMEMBERED_S = 2.0
+"""Seconds of samples that a rate remembered a moment ago counts for. A guess."""
+
+DOUBT_S = 240.0
+"""Half-life of the trust in a remembered rate: it weighs less the older it is, and less is
+expected of it. A guess; recorded networks change within minutes."""
 
 
 class Ewma:
@@ -63,18 +71,20 @@ class Ewma:
 class Rate:
     """
     What the link carries. A lower bound only ever raises what was believed; before the link's
-    limit was seen (or remembered), the greatest of them is all that is known.
+    limit was seen (in this utterance or an earlier one), the greatest of them is all that is known.
     """
 
     def __init__(self, fast_half_life_s: float, slow_half_life_s: float) -> None:
         self._averages = Ewma(fast_half_life_s), Ewma(slow_half_life_s)
         self._falling: deque[tuple[float, Sample]] = deque()
         self.firm = False
-        """The limit was seen or remembered."""
+        """The limit was seen."""
         self.told_at = float("-inf")
         """When a sample last said something."""
+        self.limit_at = float("-inf")
+        """When the link was last seen to be the limit."""
         self.probed = False
-        """The next lower bound that is news answers a probe."""
+        """The next sample that is news answers a probe."""
 
     @property
     def kbps(self) -> float | None:
@@ -88,6 +98,18 @@ class Rate:
         for average in self._averages:
             average.start(kbps, seconds)
 
+    def recall(self, remembered: Estimate, now: float) -> None:
+        """Begin with what was kept; a lower bound is one still."""
+        trust = 0.5 ** ((now - remembered.at) / DOUBT_S)
+        self.start(remembered.kbps * trust, REMEMBERED_S * trust, remembered.firm, remembered.at)
+        if remembered.firm:
+            self.limit_at = remembered.at
+
+    def keep(self, min_rtt_s: float) -> Estimate | None:
+        """What to keep for the client's next utterance; None when nothing is known."""
+        kbps = self.kbps
+        return None if kbps is None else Estimate(kbps, min_rtt_s, self.told_at, self.firm)
+
     def add(self, sample: Sample, now: float) -> None:
         """
         A sample.
@@ -96,13 +118,15 @@ class Rate:
         in which nothing was learned: what was believed before is out of date.
         """
         known = self.kbps
-        if not sample.exact and known is not None and sample.kbps <= known:
+        if not sample.exact and sample.kbps <= (known or 0.0):
             return
         silent_s, self.told_at = now - self.told_at, now
+        if sample.exact:
+            self.limit_at = now
         if not self.firm:
             self.start(sample.kbps, LEAST_S, sample.exact, now)
             return
-        if self.probed and not sample.exact:
+        if self.probed:
             self.probed = False
             self.start(sample.kbps, PROBE_S, self.firm, now)
             return

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from .estimator import Estimate
+from .estimate import Estimate
 
 MOST_CLIENTS = 10_000
-"""Estimates that are kept; some 200 bytes each. The one that was told of longest ago goes first."""
+"""Estimates that are kept; some 2 kB each. The one that was told of longest ago goes first."""
 
 
 @runtime_checkable

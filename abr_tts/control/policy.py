@@ -22,6 +22,10 @@ MEMORY_KEYS = ("client", "address", "none")
 address's alone, or nobody's."""
 
 
+CONTROLLERS = ("strong", "v1")
+"""`strong.Strong` and `adaptive.Adaptive`."""
+
+
 def number(default: float, sentence: str, low: float, high: float) -> Any:
     """A numeric field: what it does, and its bounds, both allowed values themselves."""
     return field(default=default, metadata={"sentence": sentence, "low": low, "high": high})
@@ -46,8 +50,14 @@ class Policy:
     utilities: tuple[float, ...] = field(
         default=(), metadata={"sentence": "What each rung is worth to a listener, 0 to 1."}
     )
+    controller: str = word(
+        "strong", "How rungs are chosen: by chances, or by the smaller of two averages.", CONTROLLERS
+    )
     bank_rung: str = word(
         "opus24", "Rung at which speech is sent first, well ahead of the listener; the lowest if absent."
+    )
+    bank_best: str = word(
+        "opus24", "Rung of the very first speech on a link that carries far more than that needs."
     )
     bank_lead_s: float = number(30.0, "Seconds that the bank goes ahead of the listener at most.", 1, 600)
     safe_lead_s: float = number(

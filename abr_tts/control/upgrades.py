@@ -35,9 +35,13 @@ class Upgrades:
         self._outages = 0
         self._probed_at = 0.0
         self._failed_probes = 0
+        self._held: Rung | None = None
+        self._held_until = 0.0
 
-    def close(self, reason: Reason) -> None:
-        """No upgrades for now."""
+    def close(self, reason: Reason, now: float) -> None:
+        """No upgrades for now; the rung they went at is still held when they go on soon."""
+        if self.rung is not None and not self.probing:
+            self._held, self._held_until = self.rung, now + self._policy.hold_up_s
         self._take(None, reason)
 
     def choose(self, link: Link, bank: Rung, reserve_kbps: float, may_probe: bool, now: float) -> Rung | None:
@@ -59,8 +63,10 @@ class Upgrades:
             self._by_rate(better, link, reserve_kbps, now)
         else:
             self._take(None, Reason("unknown", "nothing is known of the link yet"))
-        if better and self.rung is None and may_probe and self._is_quiet(link):
-            self._probe(better[0], link, now)
+        if better and may_probe and self._is_quiet(link, now):
+            place = better.index(self.rung) if self.rung in better else 1
+            if place:
+                self._probe(better[place - 1], link, now)
         return self.rung
 
     def _better_than(self, bank: Rung) -> list[Rung]:
@@ -82,9 +88,11 @@ class Upgrades:
 
     # ------------------------------------------------------------ trying
 
-    def _is_quiet(self, link: Link) -> bool:
+    def _is_quiet(self, link: Link, now: float) -> bool:
         """Whether it is time to try: nothing was learned for long, or never a limit, or it was dead."""
         patience = self._policy.probe_s * 2.0 ** min(self._failed_probes, PROBE_DOUBLINGS)
+        if self.rung is not None:
+            return not self.probing and min(link.limit_s, now - self._probed_at) >= patience
         never = not link.known or not (link.firm or self._failed_probes)
         return never or link.outages > self._outages or link.quiet_s >= patience
 
@@ -105,6 +113,9 @@ class Upgrades:
         policy, answered = self._policy, self.probing
         if answered:
             self.probing, self.rung, self._fell = False, None, False
+        if self.rung is None and self._held is not None and now < self._held_until:
+            self.rung = self._held
+        self._held = None
         before, room = self.rung, link.kbps - reserve
         if before is not None and (before not in better or before.wire_kbps * policy.keep_headroom > room):
             self._fell, self.rung = True, None

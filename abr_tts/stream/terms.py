@@ -18,6 +18,7 @@ from ..control.ladder import Rung
 from ..control.policy import Policy
 from ..control.policy_file import parse
 from ..control.policy_text import as_text
+from ..control.strong import Strong
 from ..trace import digest
 
 
@@ -79,7 +80,9 @@ class Terms:
         """
         if self.rung is not None:
             return FixedRung(self.rung)
-        return Adaptive(self._fitted(), self.level, self.remembered)
+        policy = self._fitted()
+        kind = Adaptive if policy.controller == "v1" else Strong
+        return kind(policy, self.level, self.remembered)
 
     def _fitted(self) -> Policy:
         assert self.policy is not None, "checked when it was made"

@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from abr_tts.control.controller import Reason
 from abr_tts.control.ladder import FULL
 from abr_tts.control.policy_file import preset
 from abr_tts.control.upgrades import Upgrades
@@ -118,3 +119,20 @@ def test_a_link_that_was_dead_is_tried_as_soon_as_it_lives():
 def test_nothing_is_tried_while_the_bank_cannot_wait():
     upgrades = Upgrades(CLASSIC)
     assert choose(upgrades, 0.0, 100, may_probe=False, quiet_s=60.0) is None
+
+
+def test_a_rung_that_broke_off_for_a_moment_needs_no_more_than_to_be_kept():
+    late = Reason("late", "what is on the way is 0.2 s late")
+    for pause_s, rung in ((0.2, "pcm22"), (DEFAULT.hold_up_s + 0.1, "opus48")):
+        upgrades = Upgrades(DEFAULT)
+        choose(upgrades, 0.0, 500)
+        upgrades.close(late, 1.0)
+        assert choose(upgrades, 1.0 + pause_s, 380) == rung
+
+
+def test_a_better_rung_is_tried_where_no_limit_was_seen_for_long():
+    upgrades = Upgrades(CLASSIC)
+    assert choose(upgrades, 10.0, 330) == "pcm16k"
+    assert choose(upgrades, 11.0, 330, may_probe=True, limit_s=CLASSIC.probe_s - 0.1) == "pcm16k"
+    assert choose(upgrades, 12.0, 330, may_probe=True, limit_s=CLASSIC.probe_s) == "pcm22"
+    assert (upgrades.probing, upgrades.reason.code) == (True, "probe")

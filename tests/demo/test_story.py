@@ -2,8 +2,8 @@
 
 import pytest
 
-from abr_tts.control.adaptive import Adaptive
 from abr_tts.control.policy_file import preset
+from abr_tts.control.strong import Strong
 from abr_tts.demo.story import LINK, POLICY
 from abr_tts.sim.engine import EMBEDDED
 from abr_tts.sim.run import World, run
@@ -22,7 +22,7 @@ def test_the_adaptive_listener_never_waits_hears_every_format_and_ends_at_the_be
     policy = preset(POLICY).for_listener(("opus", "pcm16", "ulaw"), EMBEDDED.rate)
     world = World(engine=EMBEDDED, tls=False, proxied=True)
     played = run(
-        LINK, lambda now: Adaptive(policy), world=world, utterances=[(SPEECH_S, 0.0)], seed=seed
+        LINK, lambda now: Strong(policy), world=world, utterances=[(SPEECH_S, 0.0)], seed=seed
     ).utterances[0]
     assert (played.stalls, played.lost_frames) == (0, 0)
     assert {"pcm22", "pcm16k", "opus24"} <= played.played_s.keys()

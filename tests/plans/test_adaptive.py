@@ -1,4 +1,4 @@
-"""The adaptive controller over networks of our own, in virtual time: what a listener hears."""
+"""Both controllers over networks of our own, in virtual time: what a listener hears."""
 
 import json
 from dataclasses import replace
@@ -8,6 +8,7 @@ import pytest
 
 from abr_tts.control.adaptive import Adaptive
 from abr_tts.control.policy_file import preset
+from abr_tts.control.strong import Strong
 from abr_tts.sim.engine import EMBEDDED, NEURAL, SLOW
 from abr_tts.sim.result import Result
 from abr_tts.sim.run import World, run
@@ -28,7 +29,12 @@ def link(*rate: tuple[float, float], delay_ms: float = 20.0) -> Scenario:
     return Scenario("a link", 600.0, Direction(tuple(rate), delay_s, 0.0, 65_536), up)
 
 
-def hear(scenario: Scenario, policy: str = "default", engine=NEURAL, **more) -> Result:
+@pytest.fixture(params=[Adaptive, Strong], ids=["v1", "strong"])
+def kind(request):
+    return request.param
+
+
+def hear(kind: type[Adaptive], scenario: Scenario, policy: str = "default", engine=NEURAL, **more) -> Result:
     """A conversation on one connection, each utterance with what the last one learned."""
     proxied, level, changes = more.pop("proxied", False), more.pop("level", 1), more.pop("changes", {})
     chosen = replace(preset(policy), **changes).for_listener(DECODERS, 22_050, level)
@@ -39,7 +45,7 @@ def hear(scenario: Scenario, policy: str = "default", engine=NEURAL, **more) -> 
 
     return run(
         scenario,
-        lambda now: Adaptive(chosen, level, kept.get("estimate")),
+        lambda now: kind(chosen, level, kept.get("estimate")),
         learned=learned,
         world=World(engine=engine, proxied=proxied),
         **more,
@@ -60,19 +66,19 @@ def assert_whole(result: Result) -> None:
 
 @pytest.mark.parametrize("proxied", [False, True])
 @pytest.mark.parametrize("name", ["steady_2M", "step_1M_40k", "square_500_100", "steady_400"])
-def test_nobody_waits_for_a_word(name, proxied):
-    result = hear(ours(name), proxied=proxied)
+def test_nobody_waits_for_a_word(kind, name, proxied):
+    result = hear(kind, ours(name), proxied=proxied)
     assert_whole(result)
     assert stalls(result) == 0
 
 
 @pytest.mark.parametrize("name", ["steady_2M", "steady_400"])
-def test_what_is_played_changes_at_most_twice_on_a_steady_link(name):
-    assert changes_heard(hear(ours(name))) <= 2
+def test_what_is_played_changes_at_most_twice_on_a_steady_link(kind, name):
+    assert changes_heard(hear(kind, ours(name))) <= 2
 
 
-def test_a_fast_link_is_heard_as_pcm_and_one_just_above_pcm_as_opus():
-    fast, tight = hear(ours("steady_2M")), hear(ours("steady_400"))
+def test_a_fast_link_is_heard_as_pcm_and_one_just_above_pcm_as_opus(kind):
+    fast, tight = hear(kind, ours("steady_2M")), hear(kind, ours("steady_400"))
     assert sum(u.played_s.get("pcm22", 0.0) for u in fast.utterances) > 0.8 * sum(
         u.audio_s for u in fast.utterances
     )
@@ -81,14 +87,15 @@ def test_a_fast_link_is_heard_as_pcm_and_one_just_above_pcm_as_opus():
     )
 
 
-def test_a_tunnel_in_mid_sentence_costs_nothing():
-    result = hear(link((0, 2000), (3, 0), (13, 2000)), engine=EMBEDDED, utterances=[(15.0, 1.0)])
+def test_a_tunnel_in_mid_sentence_costs_nothing(kind):
+    result = hear(kind, link((0, 2000), (3, 0), (13, 2000)), engine=EMBEDDED, utterances=[(15.0, 1.0)])
     assert_whole(result)
     assert stalls(result) == 0
 
 
-def test_a_slow_engine_on_a_good_link_never_lowers_the_rung():
-    result = hear(link((0, 2000)), engine=SLOW, utterances=[(15.0, 2.0)] * 3)
+@pytest.mark.parametrize("proxied", [False, True])
+def test_a_slow_engine_on_a_good_link_never_lowers_the_rung(kind, proxied):
+    result = hear(kind, link((0, 2000)), engine=SLOW, utterances=[(15.0, 2.0)] * 3, proxied=proxied)
     assert_whole(result)
     for utterance in result.utterances:
         lowered = [c for c in utterance.changes if c.source == "pcm22"]
@@ -96,9 +103,9 @@ def test_a_slow_engine_on_a_good_link_never_lowers_the_rung():
 
 
 @pytest.mark.parametrize("proxied", [False, True])
-def test_the_demo_is_heard_without_a_gap_in_all_three_formats_and_ends_at_pcm22(proxied):
+def test_the_demo_is_heard_without_a_gap_in_all_three_formats_and_ends_at_pcm22(kind, proxied):
     result = hear(
-        link(*DEMO), "classic", EMBEDDED, proxied=proxied, utterances=[(40.0, 1.0)],
+        kind, link(*DEMO), "classic", EMBEDDED, proxied=proxied, utterances=[(40.0, 1.0)],
         changes={"upgrade_lead_s": 2.0},
     )  # fmt: skip
     assert_whole(result)
@@ -108,13 +115,13 @@ def test_the_demo_is_heard_without_a_gap_in_all_three_formats_and_ends_at_pcm22(
     assert utterance.runs[-1][0] == "pcm22"
 
 
-def test_a_client_of_level_0_hears_one_track_that_follows_the_rate():
-    result = hear(ours("step_1M_40k"), "opus", level=0)
+def test_a_client_of_level_0_hears_one_track_that_follows_the_rate(kind):
+    result = hear(kind, ours("step_1M_40k"), "opus", level=0)
     assert_whole(result)
     assert all(rung.startswith("opus") for u in result.utterances for rung in u.played_s)
 
 
-def test_the_same_seed_gives_the_same_decisions():
-    first, again = (hear(ours("square_500_100"), until_s=30.0, seed=3) for _ in range(2))
+def test_the_same_seed_gives_the_same_decisions(kind):
+    first, again = (hear(kind, ours("square_500_100"), until_s=30.0, seed=3) for _ in range(2))
     assert [u.changes for u in first.utterances] == [u.changes for u in again.utterances]
     assert [u.runs for u in first.utterances] == [u.runs for u in again.utterances]

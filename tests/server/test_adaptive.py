@@ -101,7 +101,9 @@ async def test_what_is_started_names_the_rung_of_the_bank(url):
         started = await client.start(TEXT)
         await client.first(m.StreamEnd, stream=started.stream)
     assert (started.codec, started.rung) == ("opus", "opus24")
-    assert tracks(client, started.stream)[0] == (0, "opus24", "opus")
+    rank, rung, codec = tracks(client, started.stream)[0]
+    # Better than promised where the link is remembered to carry it with ease; the decoder is the same.
+    assert (rank, codec) == (0, "opus") and rung in ("opus24", "opus48")
 
 
 async def test_speech_to_be_kept_comes_at_one_rung_the_best(url):
@@ -162,21 +164,21 @@ async def test_formats_of_a_request_narrow_what_it_gets(url):
 
 
 @pytest.mark.parametrize(
-    ("policy", "first", "others"),
+    ("policy", "first", "better", "others"),
     [
-        ("thrifty", "opus16", {"opus32"}),
-        ("pcm", "pcm16k", {"pcm22"}),
-        ("opus", "opus24", {"opus64", "opus48"}),
+        ("thrifty", "opus16", (), {"opus32"}),
+        ("pcm", "pcm16k", (), {"pcm22"}),
+        ("opus", "opus24", ("opus48",), {"opus64", "opus48"}),
     ],
 )
-async def test_a_request_may_name_one_of_the_policies(url, policy, first, others):
+async def test_a_request_may_name_one_of_the_policies(url, policy, first, better, others):
     async with peer(url) as client:
         started = await client.start(TEXT, policy=policy)
         end = await client.first(m.StreamEnd, stream=started.stream)
         await client.hint(started.stream, round(end.length * 48_000 / 22_050))
     assert started.rung == first
     opened = tracks(client, started.stream)
-    assert opened[0][:2] == (0, first)
+    assert opened[0][0] == 0 and opened[0][1] in (first, *better)
     assert {rung for _, rung, _ in opened[1:]} <= others
 
 
