@@ -37,6 +37,11 @@ LOOK_S = 0.1
 PROBE_BYTES = 5_000
 """Bytes on the way from which a probe waits: it shows what an idle link carries, in two messages."""
 
+DOUBLES_S, MOST_DOUBLINGS = 1.0, 10
+"""Seconds without a sign that the link is the limit in which twice as much of the bank may be on the
+way, up to what its rung needs. Else a link that was slow is never found to be fast again where one
+message more than may be on the way is needed to show it (PCM alone, after an outage). Guesses."""
+
 ONCE = Reason("once", "the listener has no use for upgrades")
 
 
@@ -158,7 +163,9 @@ class Adaptive:
     # ------------------------------------------------------------ decisions
 
     def _send_bank(self, seen: Observation, link: Link, plan: Plan) -> Decision:
-        cap = link.kbps * 125 * (link.min_rtt_s + self._policy.bank_queue_s)
+        reach_s = 125 * (link.min_rtt_s + self._policy.bank_queue_s)
+        grown = link.kbps * 2.0 ** min(link.limit_s / DOUBLES_S, MOST_DOUBLINGS)
+        cap = reach_s * max(link.kbps, min(grown, plan.bank.wire_kbps))
         return Decision(
             BANK, plan.bank, seen.layers[BANK].next_pts, plan.bank_reason,
             outstanding_bytes=self._cap(cap, link), again_at=seen.now + LOOK_S, plan=plan,

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from abr_tts.control.adaptive import Adaptive
+from abr_tts.control.ladder import FULL
 from abr_tts.control.policy_file import preset
 from abr_tts.control.strong import Strong
 from abr_tts.sim.engine import EMBEDDED, NEURAL, SLOW
@@ -89,6 +90,15 @@ def test_a_fast_link_is_heard_as_pcm_and_one_just_above_pcm_as_opus(kind):
 
 def test_a_tunnel_in_mid_sentence_costs_nothing(kind):
     result = hear(kind, link((0, 2000), (3, 0), (13, 2000)), engine=EMBEDDED, utterances=[(15.0, 1.0)])
+    assert_whole(result)
+    assert stalls(result) == 0
+
+
+@pytest.mark.parametrize("proxied", [False, True])
+def test_a_ladder_of_pcm_alone_is_sent_at_full_speed_again_after_an_outage(kind, proxied):
+    alone = {"rungs": (FULL["pcm22"],), "utilities": (1.0,), "bank_rung": "pcm22", "bank_best": "pcm22"}
+    poor = link((0, 2000), (8, 350), (18, 40), (26, 0), (29, 2000), delay_ms=30.0)
+    result = hear(kind, poor, utterances=[(49.0, 1.0)], proxied=proxied, changes=alone)
     assert_whole(result)
     assert stalls(result) == 0
 
