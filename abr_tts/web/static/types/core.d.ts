@@ -3,8 +3,8 @@
  *
  * Commands wait until it is known which, since a port can be given away once only.
  */
-/** @typedef {import('./receiver.js').Command} Command */
-/** @typedef {import('./receiver.js').Tidings} Tidings */
+/** @typedef {import('./terms.js').Command} Command */
+/** @typedef {import('./terms.js').Tidings} Tidings */
 /** @typedef {import('./speaker.js').Core} Core */
 /** @typedef {import('./worker.js').Start} Start */
 /**
@@ -21,7 +21,7 @@ export function workerCore(start: Start, url: string | URL, tell: (tidings: Tidi
  * @returns {Core}
  */
 export function pageCore(start: Start, tell: (tidings: Tidings) => void, transport?: import("./transport.js").Transport): Core;
-export type Command = import("./receiver.js").Command;
-export type Tidings = import("./receiver.js").Tidings;
+export type Command = import("./terms.js").Command;
+export type Tidings = import("./terms.js").Tidings;
 export type Core = import("./speaker.js").Core;
 export type Start = import("./worker.js").Start;

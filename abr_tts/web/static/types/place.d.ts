@@ -12,7 +12,7 @@ export function uuidOf(bytes: Uint8Array): string;
  * @returns {Place}
  */
 export function browserPlace(wasm: string | import("./opus.js").OpusModule, transport?: import("./transport.js").Transport): Place;
-/** @typedef {import('./receiver.js').Place} Place */
+/** @typedef {import('./terms.js').Place} Place */
 /** @type {import('./pump.js').Clock} */
 export const clock: import("./pump.js").Clock;
-export type Place = import("./receiver.js").Place;
+export type Place = import("./terms.js").Place;

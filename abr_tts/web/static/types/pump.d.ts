@@ -1,16 +1,3 @@
-/** @typedef {import('./messages.js').ClientMessage} ClientMessage */
-/** @typedef {import('./messages.js').ServerMessage} ServerMessage */
-/** The clock and its timers; seconds, and milliseconds as `setTimeout` has them. @typedef {{ now(): number, later(call: () => void, ms: number): unknown, cancel(timer: any): void }} Clock */
-/**
- * Whom a pump serves. `welcome`: the server greeted. `message`: of a stream (its UUID), of so many
- * bytes. `failed`: a fault of one stream that we saw, or (null) a warning. `positions`: of every stream
- * that plays, by handle. `lost`: the end, with the WebSocket's code and what the server or we said last.
- *
- * @typedef {{ welcome(): void, message(id: string | null, message: ServerMessage, size: number): void,
- *   failed(id: string | null, error: AbrError, scope: string): void,
- *   positions(): Map<number, import('./report.js').Position>,
- *   lost(code: number, error: AbrError | null): void }} Host
- */
 export class Pump {
     /**
      * @param {(told: import('./transport.js').Told) => import('./transport.js').Link} dial

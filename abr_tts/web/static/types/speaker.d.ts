@@ -1,6 +1,6 @@
-/** @typedef {import('./receiver.js').Command} Command */
-/** @typedef {import('./receiver.js').Tidings} Tidings */
-/** @typedef {import('./receiver.js').Settings} Settings */
+/** @typedef {import('./terms.js').Command} Command */
+/** @typedef {import('./terms.js').Tidings} Tidings */
+/** @typedef {import('./terms.js').Settings} Settings */
 /** What is asked for beside the text. @typedef {{ voice?: string, language?: string, speed?: number, policy?: string, rung?: string, open?: boolean }} Wishes */
 /** Where samples come out: a port that obeys `outlet.Order`s, its rate, and how late its thread may be. @typedef {{ port: import('./feeder.js').Port, rate: number, cushionMs: number }} Opened */
 /**
@@ -40,9 +40,9 @@ export class Speaker extends EventTarget {
     close(): void;
     #private;
 }
-export type Command = import("./receiver.js").Command;
-export type Tidings = import("./receiver.js").Tidings;
-export type Settings = import("./receiver.js").Settings;
+export type Command = import("./terms.js").Command;
+export type Tidings = import("./terms.js").Tidings;
+export type Settings = import("./terms.js").Settings;
 /**
  * What is asked for beside the text.
  */

@@ -5,47 +5,32 @@ export class Speaking {
      * @param {{ opus: import('./decoding.js').Opus | null, rate: number, startTicks?: number, now(): number,
      *   tell(type: string, detail: Record<string, unknown>): void }} host
      */
-    constructor(id: string, { text, open, ...request }: Request, { opus, rate, startTicks, now, tell }: {
+    constructor(id: string, request: Request, { opus, rate, startTicks, now, tell }: {
         opus: import("./decoding.js").Opus | null;
         rate: number;
         startTicks?: number;
         now(): number;
         tell(type: string, detail: Record<string, unknown>): void;
     });
-    /** It was asked for on the connection that is open now. */
-    asked: boolean;
+    /** What the server is told. */
+    asking: Asking;
     /** All of rank 0 is here, or no more will come. */
     received: boolean;
     /** Everything was heard, or nothing more will be. */
     over: boolean;
     /** Why it ended, if not well. @type {AbrError | null} */
     fault: AbrError | null;
-    /** @type {number | null} */
-    handle: number | null;
-    /** Its name on the wire; a new one when it must be asked for again. */
-    streamId: string;
     /** Ticks heard. */
     played: number;
     id: string;
-    /** Whether it may be taken up again after a lost connection. */
-    get attachable(): boolean;
+    /** The messages that ask for it, or for the rest of it. */
+    ask(): import("./messages.js").ClientMessage[];
     /**
-     * The messages that ask for it.
+     * The connection is lost.
      *
-     * @returns {ClientMessage[]}
+     * @param {() => string} again gives a new UUID.
      */
-    ask(): ClientMessage[];
-    /** The message that takes it up again; the text that the server lacks follows `stream_started`. @returns {ClientMessage[]} */
-    attach(): ClientMessage[];
-    /** The connection is lost. `again` names it anew, where nothing of it has come. @param {() => string} again */
     disconnected(again: () => string): void;
-    /**
-     * More text, or its end.
-     *
-     * @param {string | null} piece null: the text ends.
-     * @returns {ClientMessage[]}
-     */
-    write(piece: string | null): ClientMessage[];
     /**
      * A message of its stream.
      *
@@ -97,7 +82,7 @@ export class Speaking {
 }
 export type ServerMessage = import("./messages.js").ServerMessage;
 export type ClientMessage = import("./messages.js").ClientMessage;
-export type Request = Omit<import("./messages.js").StreamStart, "type" | "stream_id">;
+export type Request = import("./asking.js").Request;
 /**
  * Of a block: whose it is, where it starts and ends in ticks, its rung.
  */
@@ -135,4 +120,5 @@ export type Report = {
     complete: boolean;
     reason: "done" | "cancelled" | "stopped";
 };
+import { Asking } from './asking.js';
 import { AbrError } from './errors.js';

@@ -1,4 +1,4 @@
-/** @typedef {import('./receiver.js').Command} Command */
+/** @typedef {import('./terms.js').Command} Command */
 /** @typedef {import('./speaking.js').Report} Report */
 export class Speech extends EventTarget {
     /**
@@ -36,5 +36,5 @@ export class Speech extends EventTarget {
     hear(type: string, detail: any): void;
     #private;
 }
-export type Command = import("./receiver.js").Command;
+export type Command = import("./terms.js").Command;
 export type Report = import("./speaking.js").Report;

@@ -4,12 +4,19 @@
 export function protocolsFor(token: string | null | undefined): string[];
 export function webSocket(url: string, protocols: string[], told: Told): Link;
 /**
- * What a transport tells. After `closed` it tells nothing more.
+ * A page may close with 1000 or a number of its own only.
+ *
+ * @param {number} code
+ */
+export function allowed(code: number): number;
+/**
+ * What a transport tells. After `closed` it tells nothing more; `error` says why there was no connection
+ * at all, where that is known.
  */
 export type Told = {
     opened(): void;
     received(data: Uint8Array | string): void;
-    closed(code: number, reason: string): void;
+    closed(code: number, reason: string, error?: AbrError | null): void;
 };
 /**
  * An open way: `clogged` while bytes wait in it that were not sent.
@@ -23,3 +30,4 @@ export type Link = {
  * Opens one.
  */
 export type Transport = (url: string, protocols: string[], told: Told) => Link;
+import { AbrError } from './errors.js';

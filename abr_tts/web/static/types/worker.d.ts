@@ -1,14 +1,11 @@
-/** @typedef {import('./receiver.js').Place} Place */
-/** @typedef {{ settings: import('./receiver.js').Settings, wasm: string | import('./opus.js').OpusModule }} Start */
-/** The Worker's globals. @typedef {{ onmessage: ((event: MessageEvent) => void) | null, postMessage(message: unknown): void, close(): void }} Scope */
 /**
  * @param {Scope} scope
  * @param {(start: Start) => Place} place
  */
 export function serve(scope: Scope, place: (start: Start) => Place): void;
-export type Place = import("./receiver.js").Place;
+export type Place = import("./terms.js").Place;
 export type Start = {
-    settings: import("./receiver.js").Settings;
+    settings: import("./terms.js").Settings;
     wasm: string | import("./opus.js").OpusModule;
 };
 /**

@@ -1,0 +1,31 @@
+/**
+ * The words between a player and its receive path, as types; nothing that runs.
+ *
+ * @module
+ */
+
+/** @typedef {import('./speaking.js').Request} Request */
+/** An event: of a speech, or of the player where `id` is null. @typedef {{ id: string | null, type: string, detail: Record<string, unknown> }} Tidings */
+
+/**
+ * What a player tells its receiver.
+ *
+ * @typedef {{ do: 'connect' } | { do: 'speak', id: string, request: Request, rate: number }
+ *   | { do: 'write', id: string, text: string | null } | { do: 'pause' | 'resume' | 'stop', id: string }
+ *   | { do: 'sink', port: import('./feeder.js').Port, rate: number, cushionMs: number }
+ *   | { do: 'page', hidden: boolean, saveData: boolean } | { do: 'online' } | { do: 'close' }} Command
+ */
+/**
+ * `token`: the server's key. `startTicks`: sound wanted before the first frame, see `Playout`. `client`:
+ * software and version, for the server's log.
+ *
+ * @typedef {{ url: string, token?: string | null, startTicks?: number, client?: string }} Settings
+ */
+/**
+ * What differs from place to place. `opus` gives null where Opus cannot be decoded: PCM is asked for.
+ *
+ * @typedef {{ transport: import('./transport.js').Transport, opus: Promise<import('./decoding.js').Opus | null>,
+ *   clock: import('./pump.js').Clock, random(): number, uuid(): string }} Place
+ */
+
+export {};

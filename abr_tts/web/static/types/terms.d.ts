@@ -1,0 +1,60 @@
+export type Request = import("./speaking.js").Request;
+/**
+ * An event: of a speech, or of the player where `id` is null.
+ */
+export type Tidings = {
+    id: string | null;
+    type: string;
+    detail: Record<string, unknown>;
+};
+/**
+ * What a player tells its receiver.
+ */
+export type Command = {
+    do: "connect";
+} | {
+    do: "speak";
+    id: string;
+    request: Request;
+    rate: number;
+} | {
+    do: "write";
+    id: string;
+    text: string | null;
+} | {
+    do: "pause" | "resume" | "stop";
+    id: string;
+} | {
+    do: "sink";
+    port: import("./feeder.js").Port;
+    rate: number;
+    cushionMs: number;
+} | {
+    do: "page";
+    hidden: boolean;
+    saveData: boolean;
+} | {
+    do: "online";
+} | {
+    do: "close";
+};
+/**
+ * `token`: the server's key. `startTicks`: sound wanted before the first frame, see `Playout`. `client`:
+ * software and version, for the server's log.
+ */
+export type Settings = {
+    url: string;
+    token?: string | null;
+    startTicks?: number;
+    client?: string;
+};
+/**
+ * What differs from place to place. `opus` gives null where Opus cannot be decoded: PCM is asked for.
+ */
+export type Place = {
+    transport: import("./transport.js").Transport;
+    opus: Promise<import("./decoding.js").Opus | null>;
+    clock: import("./pump.js").Clock;
+    random(): number;
+    uuid(): string;
+};

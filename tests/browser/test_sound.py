@@ -1,0 +1,100 @@
+"""What comes out of the loudspeaker of a real browser, from a real server, under a strict policy."""
+
+import statistics
+
+import pytest
+
+from .listening import EDGE, amplitude, gaps, recorded, roughness, smooth, sounding, span
+
+TEXT = "A sentence is heard by you."
+"""27 characters: 1.62 s of tone."""
+
+SECONDS = 0.06 * len(TEXT)
+
+
+@pytest.mark.parametrize("rate", [44_100, 48_000])
+@pytest.mark.parametrize("rung", ["pcm22", "opus24"])
+def test_a_sentence_is_heard_to_the_frame(loop, page, rate, rung):
+    report = loop.run(page.run(f"make({{rate: {rate}}}); speak({TEXT!r}, {{rung: {rung!r}}})"))
+    heard = span(recorded(loop, page))
+    assert report["complete"] and report["stalls"] == 0
+    assert abs(len(heard) - SECONDS * rate) < 0.01 * rate
+    assert abs(amplitude(heard[rate // 2 : rate], 1000, rate) - 0.5) < 0.01
+
+
+def test_a_click_is_heard_within_150_ms(loop, browser, server, capsys):
+    times = []
+    for _ in range(3):
+        page = loop.run(browser.page(f"{server.http_url}/page/tap.html"))
+        loop.run(page.run("make(); standing.then(() => null)"))
+        loop.run(page.click("#speak"))
+        loop.run(page.run("spoken"))
+        first, clicked = loop.run(page.run("[first, clicked]"))
+        times.append(first - clicked)
+        loop.run(page.close())
+    with capsys.disabled():
+        print(f"\nclick to first sample in the worklet: {times} ms")
+    assert statistics.median(times) <= 150
+
+
+def test_speeches_are_heard_one_after_another_without_a_gap(loop, page):
+    loop.run(page.run(f"make({{rate: 48000}}); player.speak({TEXT!r}); speak({TEXT!r})"))
+    heard = span(recorded(loop, page))
+    assert abs(len(heard) - 2 * SECONDS * 48_000) < 0.01 * 48_000
+
+
+def test_a_busy_page_does_not_hold_sound_up(loop, page):
+    busy = "setInterval(() => { const t = performance.now(); while (performance.now() - t < 400); }, 1000)"
+    report = loop.run(page.run(f"make({{rate: 48000}}); {busy}; speak({TEXT!r}, {{rung: 'pcm22'}})"))
+    heard = span(recorded(loop, page))
+    assert report["stalls"] == 0
+    assert abs(len(heard) - SECONDS * 48_000) < 3
+    assert roughness(heard[EDGE:-EDGE]) < 1.1 * smooth(1000, 48_000)
+
+
+def test_a_hidden_tab_speaks_on(loop, browser, server, page):
+    loop.run(
+        page.run(f"make({{rate: 48000}}); speak({TEXT * 2!r}, {{rung: 'pcm22'}}); next(speech, 'start')")
+    )
+    other = loop.run(browser.page(f"{server.http_url}/page/tap.html"))
+    loop.run(other.show())
+    report = loop.run(page.run("speech.done"))
+    hidden = loop.run(page.run("document.hidden"))
+    loop.run(other.close())
+    assert hidden and report["stalls"] == 0
+    assert abs(len(span(recorded(loop, page))) - 2 * SECONDS * 48_000) < 3
+
+
+def test_pause_stands_still_and_resume_goes_on_with_the_next_sample(loop, page):
+    script = f"""make({{rate: 48000}}); speak({TEXT!r}, {{rung: 'pcm22'}});
+        next(speech, 'start').then(() => speech.pause()).then(() => next(player, 'stats'))
+            .then(() => next(player, 'stats')).then(({{state}}) => {{ speech.resume(); return state; }})"""
+    assert loop.run(page.run(script)) == "paused"
+    report = loop.run(page.run("speech.done"))
+    heard = recorded(loop, page)
+    assert report["stalls"] == 0 and report["complete"]
+    assert abs(sounding(heard) - SECONDS * 48_000) < 3
+    assert roughness(span(heard)[EDGE:-EDGE]) < 1.5 * smooth(1000, 48_000)
+
+
+def test_stop_is_silent_at_once_and_the_next_speech_begins(loop, page):
+    script = f"""make({{rate: 48000}}); const one = player.speak({TEXT!r}, {{rung: 'pcm22'}});
+        next(one, 'start').then(() => {{ one.stop(); return one.done; }})
+            .then((report) => speak({TEXT!r}, {{rung: 'pcm22'}}).then((second) => [report, second]))"""
+    first, second = loop.run(page.run(script))
+    assert first["reason"] == "stopped" and second["complete"]
+    heard = span(recorded(loop, page))
+    assert SECONDS * 48_000 < sounding(heard) < (SECONDS + 0.6) * 48_000
+    [(_, begin)] = gaps(heard, 24)
+    assert roughness(heard[EDGE:begin]) < 1.5 * smooth(1000, 48_000), "the first fades"
+    assert len(heard) - begin - SECONDS * 48_000 < 3
+
+
+def test_a_frozen_clock_is_replaced_and_sound_goes_on_at_the_sample(loop, page):
+    script = f"""make({{freezing: true}}); speak({TEXT!r}, {{rung: 'pcm22'}});
+        next(speech, 'start').then(() => contexts[0].freeze()).then(() => speech.done)"""
+    report = loop.run(page.run(script))
+    rate, contexts = loop.run(page.run("[contexts[0].sampleRate, contexts.length]"))
+    heard = recorded(loop, page)
+    assert report["complete"] and contexts == 2
+    assert abs(sounding(heard) - SECONDS * rate) < 3
