@@ -13,8 +13,22 @@ from pathlib import Path
 from packaging.metadata import Metadata
 
 PACKAGE = "abr_tts"
+PAGES = tuple(
+    f"{PACKAGE}/web/static/{name}"
+    for name in (
+        "index.html",
+        "ops.html",
+        "favicon.svg",
+        "player.js",
+        "opus.wasm",
+        "demo/main.js",
+        "ops/main.js",
+    )
+)
+"""Of what is served to browsers, one of each kind and folder."""
+
 SDIST_NEEDS = (
-    "abr_tts/py.typed", "protocol/SPEC.md", "tests/test_house.py", "tools/", "docs/", ".ci/run",
+    *PAGES, "abr_tts/py.typed", "protocol/SPEC.md", "tests/test_house.py", "tools/", "docs/", ".ci/run",
     "README.md", "LICENSE", "NOTICE", "CHANGELOG.md", "pyproject.toml", "PKG-INFO",
 )  # fmt: skip
 NEVER = ("__pycache__", ".pyc", ".wav", ".pem", ".hypothesis", ".venv", ".git/")
@@ -25,7 +39,7 @@ def wheel_complaints(names: Iterable[str]) -> list[str]:
     names = list(names)
     tops = {name.split("/")[0] for name in names}
     found = [f"wheel: {top}" for top in tops if top != PACKAGE and not top.endswith(".dist-info")]
-    needs = (f"{PACKAGE}/__init__.py", f"{PACKAGE}/py.typed", "licenses/LICENSE", "licenses/NOTICE")
+    needs = (f"{PACKAGE}/__init__.py", f"{PACKAGE}/py.typed", *PAGES, "licenses/LICENSE", "licenses/NOTICE")
     found += [f"wheel lacks {need}" for need in needs if not any(name.endswith(need) for name in names)]
     return found + [f"wheel: {name}" for name in names if any(bad in name for bad in NEVER)]
 

@@ -218,6 +218,7 @@ def test_ci_scripts_are_executable_and_parse(script):
 
 
 GOOD_WHEEL = [
+    *check_dists().PAGES,
     "abr_tts/__init__.py",
     "abr_tts/py.typed",
     "a.dist-info/licenses/LICENSE",
@@ -232,6 +233,7 @@ GOOD_WHEEL = [
         [*GOOD_WHEEL, "abr_tts/__pycache__/units.pyc"],
         [name for name in GOOD_WHEEL if "py.typed" not in name],
         [name for name in GOOD_WHEEL if "NOTICE" not in name],
+        [name for name in GOOD_WHEEL if "opus.wasm" not in name],
     ],
 )
 def test_a_wheel_with_too_much_or_too_little_is_found(names):

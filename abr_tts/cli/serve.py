@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +30,10 @@ FLAGS = {
 """Flags that stand for a setting of their own; every other setting is reached by `--set`."""
 
 
+DEMO_FILES = 100
+"""Recordings that a server with `--demo` keeps for its pages where it was not told to record: some 10 MB."""
+
+
 def add(subparsers: Any) -> None:
     """Declare the command."""
     parser = subparsers.add_parser(
@@ -49,6 +55,11 @@ def add(subparsers: Any) -> None:
     parser.add_argument("--canary", metavar="POLICY", help="the same, tried on some sessions (canary.policy)")
     parser.add_argument("--record", metavar="DIR", help="a trace of each stream goes there (record.dir)")
     parser.add_argument(
+        "--demo",
+        action="store_true",
+        help="let pages spoil their own link and fetch their decisions; not for servers that others use",
+    )
+    parser.add_argument(
         "--set", metavar="SECTION.KEY=VALUE", action="append", default=[], help="any setting; may be repeated"
     )
     parser.add_argument("--settings", action="store_true", help="list every setting and its default, and end")
@@ -66,8 +77,21 @@ def run(arguments: argparse.Namespace) -> int:
         settings = load(arguments.config, os.environ, overrides)
     except ConfigError as fault:
         raise Failure(_as_typed(str(fault), arguments)) from None
-    asyncio.run(_serve(settings))
+    if not arguments.demo:
+        asyncio.run(_serve(settings))
+        return 0
+    if not settings.web.enabled:
+        raise Failure("--demo needs the pages: web.enabled is false", status=2)
+    with tempfile.TemporaryDirectory(prefix="abr-tts-") as folder:
+        asyncio.run(_serve(_recorded(settings, Path(folder)), demo=True))
     return 0
+
+
+def _recorded(settings: Settings, folder: Path) -> Settings:
+    """The same with streams recorded in `folder`, unless they are recorded already."""
+    if settings.record.dir is not None:
+        return settings
+    return replace(settings, record=replace(settings.record, dir=folder, files=DEMO_FILES))
 
 
 def _overrides(arguments: argparse.Namespace) -> dict[str, str]:
@@ -94,15 +118,25 @@ def _as_typed(sentence: str, arguments: argparse.Namespace) -> str:
     return sentence.replace(f"--{name}", f"--{flags[0]}" if flags else f"--set {name}", 1)
 
 
-async def _serve(settings: Settings) -> None:
+async def _serve(settings: Settings, demo: bool = False) -> None:
     import logging
 
+    from ..demo.links import Links
+    from ..server.app import Server
     from ..server.app import run as run_server
+
+    def made(server: Server) -> None:
+        if demo:
+            Links(server).open()
+
+    def started(server: Server) -> None:
+        if settings.web.enabled:
+            logging.getLogger(__name__).info("the page is %s/", server.http_url)
 
     logging.basicConfig(
         level=settings.log.level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    await run_server(settings)
+    await run_server(settings, started, made)
 
 
 def _list_settings() -> int:

@@ -71,6 +71,22 @@ class Path:
         self._capacity = Capacity(_held(self._direction, self._period), self._period)
         self._origin = self._free_at = now
 
+    def steer(self, direction: Direction, now: float) -> None:
+        """
+        From now on it is like `direction`, from that one's second 0.
+
+        What waits in the queue leaves at the new rate, the segment that is leaving from its beginning;
+        what travels arrives as it would have.
+        """
+        self._serve(now)
+        self._direction, self._queued = direction, 0
+        waiting = [segment.data for segment in self._queue]
+        self._queue.clear()
+        self._last_arrival = max((segment.arrives for segment in self._travelling), default=now)
+        self.restart(now)
+        for data in waiting:
+            self._enter(data, now)
+
     def clear(self, now: float) -> None:
         """From now on it is no obstacle: everything arrives at once, what is under way with it."""
         self._direction = CLEAR

@@ -63,6 +63,12 @@ class Relay:
         for pair in self._pairs:
             pair.restart(self._origin)
 
+    def steer(self, scenario: Scenario) -> None:
+        """The link is another one from now on, for the connections that are open as well."""
+        self._scenario, self._origin = scenario, self._loop.time()
+        for pair in self._pairs:
+            pair.steer(scenario, self._origin)
+
     def clear(self) -> None:
         """Everything gets through at once from now on: the show is over, and goodbyes need not wait."""
         for pair in self._pairs:
@@ -119,6 +125,12 @@ class Pair:
             way.path.restart(now)
             way.pump()
 
+    def steer(self, scenario: Scenario, now: float) -> None:
+        """The link is another one from now on."""
+        for way, direction in zip(self._ways, (scenario.up, scenario.down), strict=True):
+            way.path.steer(direction, now)
+            way.pump()
+
     def clear(self, now: float) -> None:
         """The link is no obstacle any more."""
         for way in self._ways:
@@ -154,7 +166,7 @@ class Pair:
 
     async def _dial(self, host: str, port: int) -> None:
         loop = asyncio.get_running_loop()
-        far = socket.socket()
+        far = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
         try:
             far.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, KERNEL_BYTES)
             far.setblocking(False)

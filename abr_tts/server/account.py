@@ -7,6 +7,9 @@ It counts what it is told and decides nothing.
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import Any
+
 from ..control.ladder import Rung
 from ..control.policy import Policy
 from ..control.utility import measured_utility
@@ -39,6 +42,10 @@ class Account:
         self._heard = Heard()
         self._carried = 0
         self._stalls = self._stall_ms = 0
+        self._sending: dict[int, str] = {}
+        self._played: Counter[str] = Counter()
+        self._switches: Counter[str] = Counter()
+        self._last: BitRateHint | None = None
 
     def carried(self, size: int) -> None:
         """The connection has sent so many bytes more, of whatever kind."""
@@ -47,10 +54,13 @@ class Account:
     def opened(self, event: Opened) -> None:
         """A track opened."""
         self._tracks[event.track] = (event.rank, self._met(event.rung))
+        self._sending[event.rank] = event.rung.name
 
     def switched(self, event: Switched) -> None:
         """What is sent changed; where a track was retuned, from its next message on."""
         self._tracks[event.track] = (event.rank, self._met(event.target))
+        self._sending[event.rank] = event.target.name
+        self._switches[event.reason.code] += 1
         self._of_policy.switches.inc()
         self._metrics.switches.labels(event.source.name, event.target.name, event.reason.code).inc()
 
@@ -79,8 +89,10 @@ class Account:
     def report(self, hint: BitRateHint, outstanding: int) -> None:
         """What the listener says of itself; `outstanding` bytes are on their way to it."""
         metrics, of_policy = self._metrics, self._of_policy
+        self._last = hint
         for rung, ticks in self._heard.report(hint.received, hint.played).items():
             seconds = ticks_to_seconds(ticks)
+            self._played[rung] += ticks
             metrics.played_seconds.labels(rung).inc(seconds)
             of_policy.played_seconds.inc(seconds)
             of_policy.utility_seconds.inc(seconds * self._worth[rung])
@@ -97,3 +109,20 @@ class Account:
             stalled_seconds.inc(max(0, hint.stall_ms - self._stall_ms) / 1000)
         self._stalls = max(self._stalls, hint.stalls)
         self._stall_ms = max(self._stall_ms, hint.stall_ms)
+
+    def told(self, now: float) -> dict[str, Any]:
+        """What of this an operator is shown while the stream lives; JSON values, None for what is unknown."""
+        hint, (policy, version) = self._last, self._of_policy.version
+        return {
+            "age_s": round(now - self._asked_at, 1),
+            "policy": policy,
+            "hash": version,
+            "bank": self._sending.get(0),
+            "upgrade": self._sending.get(1),
+            "played_s": {rung: round(ticks_to_seconds(ticks), 2) for rung, ticks in self._played.items()},
+            "switches": dict(self._switches),
+            "bank_s": hint.buffer_ms / 1000 if hint else None,
+            "rtt_ms": round(hint.rtt_ms) if hint and hint.rtt_ms >= 0 else None,
+            "stalls": self._stalls,
+            "stalled_s": self._stall_ms / 1000,
+        }

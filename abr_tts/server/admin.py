@@ -45,11 +45,13 @@ class Admin:
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """Open the door in a web server."""
-        router.add_get(PATH, self._guarded(self._status))
-        router.add_post(f"{PATH}/rollback", self._guarded(self._rollback))
-        router.add_post(f"{PATH}/canary", self._guarded(self._canary))
+        router.add_get(PATH, self.guarded(self._status))
+        router.add_post(f"{PATH}/rollback", self.guarded(self._rollback))
+        router.add_post(f"{PATH}/canary", self.guarded(self._canary))
 
-    def _guarded(self, handler: Handler) -> Handler:
+    def guarded(self, handler: Handler) -> Handler:
+        """The handler, for those alone who bear an admin key."""
+
         async def guarded(request: web.Request) -> web.Response:
             if not self._auth.needs_key:
                 return _refuse(403, "this server has no admin key; see admin.keys_file")

@@ -35,6 +35,8 @@ from .idlers import Idlers
 from .kept import Keeper, load
 from .limits import Admission, StreamIds
 from .metrics import Metrics
+from .ops import Ops
+from .pages import Pages
 from .policies import LinkMemory, Policies
 from .recording import Recordings
 from .reload import Reloader, tell
@@ -72,6 +74,8 @@ class Server:
         self.listening = asyncio.Event()
         """Set once it listens; the engine may still be loading."""
         self.metrics = Metrics()
+        self.more_facts: dict[str, Any] = {}
+        """What the page is told besides, of further doors."""
         self._tls = tls.context(settings.tls)
         auth = Auth(settings.auth)
         opus = settings.stream.opus_library
@@ -91,12 +95,33 @@ class Server:
         ids = StreamIds(settings.limits.stream_ids, settings.limits.stream_ids_s)
         shared = Shared(services, self._admission, ids, policies, LinkMemory(), lambda: self._draining)
         self._front = Front(auth, shared, rollout)
-        Admin(settings.admin, auth, rollout, self._keeper).add_to(self._front.app.router)
+        admin = Admin(settings.admin, auth, rollout, self._keeper)
+        admin.add_to(self._front.app.router)
+        if settings.web.enabled:
+            self._add_pages(admin, rollout)
         self._idlers = Idlers(settings.limits.hello_timeout_s, self._connections)
         self._front.app.middlewares.append(self._idlers.middleware)
         close_s = settings.limits.close_timeout_s
         self._runner = web.AppRunner(self._front.app, access_log=None, shutdown_timeout=close_s)
         self._tasks: list[asyncio.Task[None]] = []
+
+    def _add_pages(self, admin: Admin, rollout: Rollout) -> None:
+        """Pages for people, and what the operator's asks for."""
+        router = self._front.app.router
+        Pages(lambda request: self._front.facts(request) | self.more_facts).add_to(router)
+        now = asyncio.get_running_loop().time
+        ops = Ops(self._front.told, self.pool, self.metrics, self._admission, rollout, now)
+        ops.add_to(router, admin)
+
+    @property
+    def app(self) -> web.Application:
+        """Where further doors may be opened, until it starts."""
+        return self._front.app
+
+    @property
+    def door(self) -> Front:
+        """Decides who may come in, for further doors as well."""
+        return self._front
 
     def _roll_out(self, policies: Policies) -> Rollout:
         """How they change while the server runs."""
@@ -220,7 +245,11 @@ def _pool(settings: Settings) -> Pool:
     )
 
 
-async def run(settings: Settings, started: Callable[[Server], None] = lambda server: None) -> None:
+async def run(
+    settings: Settings,
+    started: Callable[[Server], None] = lambda server: None,
+    made: Callable[[Server], None] = lambda server: None,
+) -> None:
     """
     Serve until SIGTERM or SIGINT; then let running streams finish, and stop. A second signal hurries.
 
@@ -228,11 +257,13 @@ async def run(settings: Settings, started: Callable[[Server], None] = lambda ser
 
     Args:
         started: called with the server once it can speak.
+        made: called with the server before it starts, to open further doors.
 
     Raises:
         As `Server` and `Server.start`.
     """
     server = Server(settings)
+    made(server)
     loop, told = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told.set)

@@ -214,6 +214,16 @@ class AdminSettings(Section):
 
 
 @dataclass(frozen=True)
+class WebSettings(Section):
+    """[web]: pages for people; see web.md. They need no key, what they ask for does."""
+
+    enabled: bool = setting(
+        True,
+        "Whether there are pages: to hear it at /, for operators at /ops, the client's files at /static/.",
+    )
+
+
+@dataclass(frozen=True)
 class LogSettings(Section):
     """[log]: what is told to the operator. Texts and keys never are."""
 
@@ -234,6 +244,7 @@ class Settings:
     limits: LimitSettings = field(default_factory=LimitSettings)
     auth: AuthSettings = field(default_factory=AuthSettings)
     admin: AdminSettings = field(default_factory=AdminSettings)
+    web: WebSettings = field(default_factory=WebSettings)
     log: LogSettings = field(default_factory=LogSettings)
 
 

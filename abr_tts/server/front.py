@@ -10,10 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+from collections.abc import Iterator
+from typing import Any
 
 from aiohttp import web
 
 from .. import __version__
+from ..engine.base import Voice
 from ..errors import Overloaded
 from ..wire.connection import Connection
 from ..wire.limits import Limits
@@ -113,10 +116,32 @@ class Front:
             session.count(states)
         return states
 
+    def told(self) -> Iterator[dict[str, Any]]:
+        """What an operator is shown of every live stream."""
+        for session in self.sessions:
+            yield from session.told()
+
+    def facts(self, request: web.Request) -> dict[str, Any]:
+        """What the demonstration's page needs to know; of voices, only what whoever may speak may know."""
+        allowed = self._auth.allows_key(request.headers)
+        pool, policies = self._services.pool, self._shared.policies
+        own = policies.own.version
+        return {
+            "version": __version__,
+            "stream": PATH.lstrip("/"),
+            "needs_key": self._auth.needs_key,
+            "allowed": allowed,
+            "voices": [_shown(voice) for voice in pool.voices] if allowed else [],
+            "policies": sorted(policies.offered) if allowed else [],
+            "rungs": [rung.name for rung in own.policy.rungs] if own else [],
+            "bank_s": [own.policy.safe_lead_s, own.policy.bank_lead_s] if own else None,
+            "text_chars": self._settings.limits.text_chars,
+        }
+
     # ------------------------------------------------------------ speech
 
     async def _stream(self, request: web.Request) -> web.StreamResponse:
-        self._check(request)
+        self.check(request)
         try:
             self._shared.admission.connect()
         except Overloaded as error:
@@ -161,8 +186,13 @@ class Front:
             del self.sessions[session]
             log.debug("session %s is over", name)
 
-    def _check(self, request: web.Request) -> None:
-        """Refuse before the upgrade what can be refused."""
+    def admit(self, request: web.Request) -> None:
+        """
+        Refuse whoever may not speak here: a page of elsewhere, a missing key, anybody while it stops.
+
+        Raises:
+            HTTPException: with the status and the words for it.
+        """
         if self._shared.draining():
             raise _unavailable("the server is stopping", 1.0)
         if not self._auth.allows_origin(request.headers):
@@ -172,6 +202,15 @@ class Front:
                 text="an API key is needed: Authorization: Bearer <key>\n",
                 headers={"WWW-Authenticate": "Bearer"},
             )
+
+    def check(self, request: web.Request) -> None:
+        """
+        Refuse before the upgrade what can be refused.
+
+        Raises:
+            HTTPException: with the status and the words for it.
+        """
+        self.admit(request)
         if request.headers.get("Upgrade", "").lower() != "websocket":
             raise web.HTTPUpgradeRequired(
                 text=f"this is a WebSocket with the subprotocol {SUBPROTOCOL}\n",
@@ -195,6 +234,10 @@ def wire_limits(settings: LimitSettings) -> Limits:
         ping_s=settings.ping_s,
         hint_ms=settings.hint_ms,
     )
+
+
+def _shown(voice: Voice) -> dict[str, Any]:
+    return {"name": voice.name, "languages": voice.languages, "description": voice.description}
 
 
 def _unavailable(words: str, retry_after_s: float) -> web.HTTPServiceUnavailable:

@@ -83,6 +83,11 @@ class Policies:
         """Every setting that names a policy, once where one names another."""
         return tuple(self._made)
 
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """Names of the policies that a request may give."""
+        return tuple(self._offered)
+
     def in_use(self) -> Iterator[tuple[str, Version]]:
         """Every version that a stream can get now, with what it is for; the same one may come twice."""
         slots = [("server", self.own)]

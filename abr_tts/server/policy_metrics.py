@@ -36,6 +36,8 @@ LABELS = ("policy", "hash")
 class Series:
     """The counters of one version."""
 
+    version: tuple[str, str]
+    """Its labels: the policy's name and the first characters of its hash."""
     streams: Counter
     stalled_streams: Counter
     stalls: Counter
@@ -107,7 +109,7 @@ class PolicyMetrics:
 
     def _meet(self, policy: Policy | None) -> _Known:
         labels = FIXED if policy is None else (policy.name, fingerprint(policy))
-        series = Series(*(family.labels(*labels) for family in self._families))  # type: ignore[arg-type]
+        series = Series(labels, *(family.labels(*labels) for family in self._families))  # type: ignore[arg-type]
         return _Known(policy, labels, series)
 
     def _forget(self, key: int) -> None:

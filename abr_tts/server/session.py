@@ -14,6 +14,7 @@ import logging
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from aiohttp import WSMsgType, web
 
@@ -131,6 +132,10 @@ class Session:
         """Add this session's utterances to a count by state."""
         for utterance in self._utterances.values():
             states[utterance.state] += 1
+
+    def told(self) -> list[dict[str, Any]]:
+        """What an operator is shown of its utterances."""
+        return [utterance.told() for utterance in self._utterances.values()]
 
     @property
     def outstanding_bytes(self) -> int:

@@ -13,7 +13,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from .. import __version__
 from ..audio.libopus import Library
@@ -216,6 +216,17 @@ class Utterance:
         """What it has learned of the link by now; None: nothing, or its rung was fixed."""
         controller = self._controller
         return controller.estimate(self._loop.time()) if isinstance(controller, Remembers) else None
+
+    def told(self) -> dict[str, Any]:
+        """What an operator is shown of it while it lives: neither its text nor who asked; JSON values."""
+        return {
+            "id": self.stream_id[:8],
+            "state": self.state,
+            "voice": self.voice.name,
+            "outstanding_bytes": self.core.outstanding,
+            "spoken_s": round(self.core.produced / self.voice.sample_rate, 1),
+            **self._account.told(self._loop.time()),
+        }
 
     # ------------------------------------------------------------ what the engine says (Sink)
 
