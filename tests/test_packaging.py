@@ -252,7 +252,9 @@ def test_an_sdist_that_cannot_be_tested_is_found():
 
 
 def test_bad_metadata_is_found():
-    good = b"Metadata-Version: 2.4\nName: abr-tts\nVersion: 1\nLicense-Expression: Apache-2.0 AND BSD-3-Clause\n"
+    good = (
+        b"Metadata-Version: 2.4\nName: abr-tts\nVersion: 1\nLicense-Expression: Apache-2.0 AND BSD-3-Clause\n"
+    )
     dists = check_dists()
     assert dists.metadata_complaints(good) == []
     assert dists.metadata_complaints(good.replace(b"Apache-2.0 AND ", b""))

@@ -173,6 +173,8 @@ def test_the_decisions_of_the_last_speech_are_downloaded(loop, page, tmp_path):
     path = loop.run(eventually(lambda: next(tmp_path.glob("abr-tts-*.jsonl"), None)))
     lines = path.read_text("utf-8").splitlines()
     assert "policy_sha256" in json.loads(lines[0]) and json.loads(lines[-1]) == {"end": "done"}
+    # A page that asks before the server has heard of the end is told 404 and asks again.
+    page.complaints[:] = [complaint for complaint in page.complaints if "404" not in complaint]
 
 
 def test_the_page_speaks_chinese_and_remembers_it(loop, page):

@@ -34,8 +34,6 @@ export { Speech } from './speech.js';
 const PATH = '/v1/stream';
 
 export class Player extends Speaker {
-  #url;
-  #token;
   #leave = () => {};
 
   /**
@@ -58,23 +56,7 @@ export class Player extends Speaker {
       uuid,
       policy,
     });
-    this.#url = address;
-    this.#token = token;
     if (core) this.#watchPage(core);
-  }
-
-  /**
-   * The voices that the server has.
-   *
-   * @returns {Promise<unknown>}
-   * @throws {Error} the server does not say.
-   */
-  async voices() {
-    const { host, protocol } = this.#url;
-    const headers = this.#token ? { Authorization: `Bearer ${this.#token}` } : undefined;
-    const answer = await fetch(`${protocol === 'wss:' ? 'https:' : 'http:'}//${host}/v1/voices`, { headers });
-    if (!answer.ok) throw new Error(`the server does not tell its voices: HTTP ${answer.status}`);
-    return answer.json();
   }
 
   /**

@@ -88,6 +88,9 @@ hold.addEventListener('click', () => {
   held = !held;
   render();
 });
-words.addEventListener('change', render);
+words.addEventListener('change', () => {
+  if (seen) render();
+  else if (!key) say('key-wanted');
+});
 words.start();
 void watch();

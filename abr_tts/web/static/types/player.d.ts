@@ -9,13 +9,6 @@ export class Player extends Speaker {
      * @param {Options} [options]
      */
     constructor(url?: string, { token, policy, startMs, workerUrl, wasm, transport, sink }?: Options);
-    /**
-     * The voices that the server has.
-     *
-     * @returns {Promise<unknown>}
-     * @throws {Error} the server does not say.
-     */
-    voices(): Promise<unknown>;
     #private;
 }
 export type Options = {
