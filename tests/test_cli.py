@@ -75,10 +75,16 @@ def test_one_command_says_a_text_to_a_file_with_a_server_of_its_own(tmp_path):
 
 def test_what_is_said_is_what_the_server_sent(server, tmp_path, capsys):
     path = tmp_path / "tone.wav"
-    assert main(["say", "--url", server.url, "--rung", "pcm22", "-o", str(path), "two", "words"]) == 0
+    say = ["say", "--url", server.url, "--rung", "pcm22", "-o", str(path), "two", "words"]
+    assert main([*say, "--quiet"]) == 0
     with wave.open(str(path)) as file:
         assert np.array_equal(np.frombuffer(file.readframes(10**9), "<i2"), tone("two words"))
-    assert capsys.readouterr() == ("", ""), "quiet where there is no terminal"
+    assert capsys.readouterr() == ("", "")
+    assert main(say) == 0
+    out, err = capsys.readouterr()
+    assert out == "" and re.fullmatch(
+        rf"{re.escape(str(path))}: 0\.5 s of tone, first sound after \d+ ms \(pcm22 0\.5 s\)\n", err
+    ), "one line for a file, terminal or not"
 
 
 @pytest.mark.parametrize("arguments", [[], ["-"]])
@@ -206,6 +212,28 @@ def test_key_and_certificate_reach_the_server(tmp_path, capsys, monkeypatch):
         assert main([*say, "--insecure"]) == 0
 
 
+def test_an_authority_of_ones_own_is_believed_and_no_other(tmp_path, capsys):
+    ours, theirs = trustme.CA(), trustme.CA()
+    for name, authority in (("ours.pem", ours), ("theirs.pem", theirs)):
+        authority.cert_pem.write_to_path(tmp_path / name)
+    pem = tmp_path / "server.pem"
+    ours.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(pem)
+    with serving_in_a_thread(tls__cert_file=pem, tls__key_file=pem) as server:
+        say = ("say", "abc", "--url", server.url, "--quiet", "-o", str(tmp_path / "x.wav"), "--ca")
+        assert main([*say, str(tmp_path / "ours.pem")]) == 0
+        assert "is not trusted" in failed(capsys, *say, str(tmp_path / "theirs.pem"))
+
+
+@pytest.mark.parametrize(("content", "words"), [(None, "cannot be read: No such"), ("x", "no certificate")])
+def test_a_file_that_is_no_authority_is_told_before_anything_is_asked(tmp_path, capsys, content, words):
+    path = tmp_path / "ca.pem"
+    if content:
+        path.write_text(content)
+    say = ("say", "x", "-o", str(tmp_path / "x.wav"), "--url", "wss://x.invalid")
+    sentence = failed(capsys, *say, "--ca", str(path))
+    assert sentence.startswith(f"--ca {path}: ") and words in sentence
+
+
 def test_a_full_disk_is_told(server, capsys):
     sentence = failed(capsys, "say", "x" * 100, "--url", server.url, "-o", "/dev/full")
     assert "cannot be written" in sentence
@@ -213,6 +241,21 @@ def test_a_full_disk_is_told(server, capsys):
 
 def test_figures_and_sound_do_not_share_standard_output(capsys):
     assert "both want standard output" in failed(capsys, "say", "x", "-o", "-", "--json", status=2)
+
+
+def test_a_rate_that_is_none_is_told_in_the_last_line(capsys):
+    with pytest.raises(SystemExit):
+        main(["say", "--rate", "7", "x"])
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.endswith("error: argument --rate: must be a multiple of 50 Hz up to 192000, not 7")
+
+
+@pytest.mark.parametrize("verb", ["diff", "tune"])
+def test_the_help_of_what_is_tried_speaks_of_95_percent(capsys, verb):
+    with pytest.raises(SystemExit):
+        main(["policy", verb, "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert "95 % " in told and "%%" not in told
 
 
 @pytest.mark.parametrize(
@@ -275,72 +318,6 @@ def test_where_nothing_plays_sound_it_says_what_to_do(monkeypatch, capsys, tmp_p
     monkeypatch.setenv("PATH", str(tmp_path))
     sentence = failed(capsys, "say", "x")
     assert "aplay" in sentence and "-o out.wav" in sentence
-
-
-# ---------------------------------------------------------------- serve
-
-
-def test_a_server_serves_until_it_is_told_to_stop(tmp_path):
-    config = tmp_path / "abr-tts.toml"
-    config.write_text('[engine]\nkind = "espeak"\n\n[engine.options]\nrate = 16000\n')
-    process = subprocess.Popen(
-        [*COMMAND, "serve", "--port", "0", "--config", str(config), "--engine", "tone", "--workers", "1"],
-        cwd=ROOT, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert process.stderr is not None
-    try:
-        found = re.search(r"ws://127\.0\.0\.1:\d+", process.stderr.readline())
-        assert found
-        path = tmp_path / "x.wav"
-        assert main(["say", "--url", found[0], "-o", str(path), "abc"]) == 0
-        with wave.open(str(path)) as file:
-            assert file.getframerate() == 16_000, "the file's option, under the flag's engine"
-        process.terminate()
-        assert process.wait(WAIT_S) == 0
-    finally:
-        process.kill()
-        process.communicate()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--port", "99999"], "--port: port is 99999, but must be at most 65535"),
-        (["--workers", "many"], "--workers: workers must be a whole number"),
-        (["--engine", "espeek"], "did you mean espeak?"),
-        (
-            ["--set", "server.prot=1"],
-            "--set server.prot: unknown setting server.prot; did you mean server.port?",
-        ),
-        (["--config", "/no/such.toml"], "/no/such.toml: there is no such settings file"),
-        (["--cert", "/no/cert.pem", "--key", "/no/key.pem"], "/no/cert.pem"),
-        (["--cert", "/no/cert.pem"], "tls.key_file is missing"),
-        (["--host", "192.0.2.1"], "192.0.2.1"),
-    ],
-)
-def test_serve_fails_with_one_sentence(capsys, arguments, sentence):
-    assert sentence in failed(capsys, "serve", *arguments)
-
-
-def test_a_setting_without_a_value_is_wrong_usage(capsys):
-    assert "section.key=value" in failed(capsys, "serve", "--set", "server.port", status=2)
-
-
-def test_a_bad_file_is_told_with_the_line(capsys, tmp_path):
-    path = tmp_path / "bad.toml"
-    path.write_text("[server]\nport = \n")
-    assert "line 2" in failed(capsys, "serve", "--config", str(path))
-    path.write_text("[server]\nprot = 1\n")
-    assert "did you mean server.port?" in failed(capsys, "serve", "--config", str(path))
-
-
-def test_a_port_in_use_is_told(server, capsys):
-    assert "in use" in failed(capsys, "serve", "--port", str(server.port), "--engine", "tone")
-
-
-def test_every_setting_is_listed(capsys):
-    assert main(["serve", "--settings"]) == 0
-    assert "server.port = 8765" in capsys.readouterr().out
 
 
 # ---------------------------------------------------------------- voices, doctor, the rest

@@ -33,11 +33,12 @@ def test_a_terminal_shows_the_rung_the_bank_and_each_switch_with_its_reason(monk
     progress.draw(1.27, "opus24", 12_320, 0)
     progress.note(Mark(1, 0, 0, 5))
     progress.note(Switch(1, 2, "opus24", "pcm22", 96_000, 960, "the link carries a lot"))
+    progress.note(Switch(1, 3, "pcm22", "pcm22", 97_000, 960, "a new track of the same"))
     progress.draw(2.0, "pcm22", 11_900, 1)
     drawn = capsys.readouterr().err.split("\r\x1b[2K")[1:]
     assert drawn == [
         "    1.2 s  opus24   bank 12.3 s  0 switches",
-        "    2.0 s  pcm22    bank 11.9 s  1 switch  opus24 > pcm22: ",
+        "    2.0 s  pcm22    bank 11.9 s  1 switch  opus24 to pcm22:",
     ], "the second one came too soon; the last one ends where the terminal does"
 
 
@@ -105,7 +106,8 @@ def test_a_trace_that_was_changed_does_not_replay(trace, tmp_path, capsys):
 def test_a_replay_says_what_another_policy_would_have_changed(trace, tmp_path, capsys):
     assert main(["replay", str(trace), "--policy", "thrifty"]) == 0
     told = capsys.readouterr().out
-    assert "then: default" in told and "now: thrifty" in told and "opus16" in told
+    assert "heard to s  banked to s  then: default" in told, "positions in the speech, no leads"
+    assert "now: thrifty" in told and "opus16" in told
     assert "The rungs differ for" in told and "what the recorded policy had sent and met" in told
     assert main(["replay", str(trace), "--policy", "default"]) == 0
     assert "would have answered otherwise 0 times" in capsys.readouterr().out

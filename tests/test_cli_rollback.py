@@ -59,7 +59,7 @@ def test_one_command_with_the_servers_settings_rolls_back_and_says_to_what(serve
     assert server._reloader._rollout._policies.own.version.policy.upgrade_lead_s == 3
     run("rollback", "--config", str(config))
     assert capsys.readouterr().out.startswith("canary.policy: thrifty (")
-    assert failed("rollback", "--config", str(config)).startswith("no policy has been rolled out")
+    assert failed("rollback", "--config", str(config)).startswith("nothing to roll back: no policy has")
 
 
 def test_status_shows_each_setting_what_was_before_and_what_is_wrong(served, capsys):
@@ -81,6 +81,8 @@ def test_another_share_for_the_canary(served, capsys):
     run("canary", "0.5", "--config", str(config), "--json")
     assert json.loads(capsys.readouterr().out)["canary_share"] == 0.5
     assert server.metrics.registry.get_sample_value("abr_tts_canary_share") == 0.5
+    run("canary", "0", "--config", str(config))
+    assert capsys.readouterr().out.startswith("the canary has 0 of sessions from now on\n")
     assert failed("canary", "1.5", "--config", str(config)) == "a share is a number from 0 to 1, not 1.5"
 
 
@@ -102,6 +104,10 @@ def test_by_address_with_a_key_from_the_environment(served, capsys, monkeypatch)
         (["--url", "http://127.0.0.1:9", "--admin-key", "k"], "no answer from http://127.0.0.1:9: "),
         (["--url", "http://127.0.0.1:x", "--admin-key", "k"], "no answer from http://127.0.0.1:x"),
         (["--url", "http://127.0.0.1:9", "--admin-key", "a\nb"], "the admin key has characters"),
+        (
+            ["--url", "https://127.0.0.1:9", "--admin-key", "k", "--ca", "/no/such.pem"],
+            "--ca /no/such.pem: cannot be read: No such file",
+        ),
         (["--config", "/no/such.toml"], "there is no such settings file"),
     ],
 )

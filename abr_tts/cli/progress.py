@@ -22,14 +22,14 @@ COLUMNS = 80
 
 class Progress:
     """
-    A line on stderr, redrawn in place; nothing at all where stderr is no terminal.
+    A line on stderr, redrawn in place where that is a terminal.
 
     Args:
-        wanted: False keeps it silent on a terminal, too.
+        wanted: False keeps it silent, whatever stderr is.
     """
 
     def __init__(self, wanted: bool = True) -> None:
-        self._shown = wanted and sys.stderr.isatty()
+        self._wanted, self._shown = wanted, wanted and sys.stderr.isatty()
         self._next = 0.0
         self._change = ""
 
@@ -37,8 +37,8 @@ class Progress:
         """What the server says of the stream: the last change of what it sends stays in the line."""
         from ..wire.messages import Switch
 
-        if isinstance(event, Switch):
-            self._change = f"  {event.source} > {event.target}: {event.reason}"
+        if isinstance(event, Switch) and event.source != event.target:
+            self._change = f"  {event.source} to {event.target}: {event.reason}"
             self._next = 0.0
 
     def draw(self, seconds: float, rung: str, bank_ms: float, switches: int) -> None:
@@ -52,10 +52,12 @@ class Progress:
             )
             print(ERASE + words[: _columns() - 1], end="", file=sys.stderr, flush=True)
 
-    def end(self, words: str = "") -> None:
-        """The line goes; `words`, if any, stay in its place."""
+    def end(self, words: str = "", anywhere: bool = False) -> None:
+        """The line goes; `words`, if any, stay in its place: `anywhere`, or on a terminal alone."""
         if self._shown:
             print(ERASE + words, end="\n" if words else "", file=sys.stderr, flush=True)
+        elif words and anywhere and self._wanted:
+            print(words, file=sys.stderr, flush=True)
 
 
 def _columns() -> int:

@@ -22,6 +22,12 @@ COUNTERFACTUAL = (
 )
 """What a reader of such a comparison must know."""
 
+WHAT = (
+    "What is banked and what it is upgraded to, whenever either of the two changes, and to which second of\n"
+    "the speech it was heard and banked by then:"
+)
+"""What the table shows."""
+
 
 def add(subparsers: Any) -> None:
     """Declare the command."""
@@ -90,10 +96,11 @@ def _told(trace: Trace, replayed: Replayed) -> str:
 
 
 def _table(replayed: Replayed, verdict: Verdict) -> list[str]:
-    head = ("at s", "heard s", "banked s", f"then: {replayed.policy}", f"now: {verdict.policy}", "why now")
+    then, now = f"then: {replayed.policy}", f"now: {verdict.policy}"
+    head = ("at s", "heard to s", "banked to s", then, now, "why now")
     rows = [_row(look) for look in verdict.looks]
     widths = [max(map(len, column)) for column in zip(*((row[:5]) for row in (head, *rows)), strict=True)]
-    lines = ["", "What is banked and what it is upgraded to, whenever either of the two changes:"]
+    lines = ["", WHAT]
     for row in (head, *rows):
         cells = [
             cell.rjust(width) if number < 3 else cell.ljust(width)

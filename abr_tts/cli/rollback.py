@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .failure import Failure
+from .trust import add_trust, context_of
 
 if TYPE_CHECKING:
     from ..server.config import Settings
@@ -58,7 +59,7 @@ def add(verbs: Any) -> None:
         parser.add_argument("--config", metavar="FILE", type=Path, help="settings that the server was given")
         parser.add_argument("--url", help="server: http://host:port; the one of the settings if not given")
         parser.add_argument("--admin-key", metavar="KEY", help=f"better in the environment as {KEY_VARIABLE}")
-        parser.add_argument("--insecure", action="store_true", help="accept any certificate (for tests only)")
+        add_trust(parser)
         parser.add_argument("--json", action="store_true", help="print the server's answer")
         parser.set_defaults(run=run)
 
@@ -81,7 +82,8 @@ def run_rollback(arguments: argparse.Namespace) -> int:
 def run_canary(arguments: argparse.Namespace) -> int:
     """Do it; 0."""
     answer = _ask(arguments, "/canary", {"share": arguments.share})
-    _print(arguments, answer, _table(answer))
+    share = f"the canary has {answer['canary_share']:g} of sessions from now on"
+    _print(arguments, answer, f"{share}\n{_table(answer)}")
     return 0
 
 
@@ -122,7 +124,7 @@ def _ask(arguments: argparse.Namespace, path: str, body: dict[str, Any] | None) 
         headers={"Authorization": f"Bearer {_key(arguments, settings)}", "Content-Type": "application/json"},
     )
     try:
-        with _opener(arguments.insecure).open(request, timeout=WITHIN_S) as answer:
+        with _opener(context_of(arguments)).open(request, timeout=WITHIN_S) as answer:
             found = json.load(answer)
     except urllib.error.HTTPError as error:
         raise Failure(_refusal(error)) from None
@@ -141,11 +143,8 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _opener(insecure: bool) -> urllib.request.OpenerDirector:
+def _opener(context: ssl.SSLContext | None) -> urllib.request.OpenerDirector:
     """Straight to the server, past any proxy of the environment."""
-    context = ssl.create_default_context()
-    if insecure:
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return urllib.request.build_opener(
         urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context), _NoRedirect
     )

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import os
+import ssl
 import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..units import frame_samples
 from .failure import Failure
 from .progress import Progress
+from .trust import add_trust, context_of
 
 if TYPE_CHECKING:
     from ..client import Speech
@@ -54,9 +56,13 @@ def add(subparsers: Any) -> None:
     )
     parser.add_argument("--realtime", action="store_true", help="take a frame every 20 ms, and count stalls")
     parser.add_argument("--api-key", metavar="KEY", help=f"better in the environment as {KEY_VARIABLE}")
-    parser.add_argument("--insecure", action="store_true", help="accept any certificate (for tests only)")
-    parser.add_argument(
+    add_trust(parser)
+    told = parser.add_mutually_exclusive_group()
+    told.add_argument(
         "--json", action="store_true", help="print figures as one JSON object to standard output"
+    )
+    told.add_argument(
+        "--quiet", action="store_true", help="say nothing but faults; no progress, and no line for a file"
     )
     parser.set_defaults(run=run)
 
@@ -65,13 +71,16 @@ def run(arguments: argparse.Namespace) -> int:
     """Speak; 0 when all of it was heard."""
     if arguments.json and arguments.output == "-":
         raise Failure("--json and -o - both want standard output; write the sound to a file", status=2)
+    trusted = context_of(arguments)
     text = _text(arguments.text)
     output = _output(arguments.output)
-    asyncio.run(_say(arguments, text, output))
+    asyncio.run(_say(arguments, text, output, trusted))
     return 0
 
 
-async def _say(arguments: argparse.Namespace, text: str, output: Output) -> None:
+async def _say(
+    arguments: argparse.Namespace, text: str, output: Output, trusted: ssl.SSLContext | None
+) -> None:
     async with AsyncExitStack() as stack:
         stack.callback(output.abort)
         url = arguments.url
@@ -83,8 +92,8 @@ async def _say(arguments: argparse.Namespace, text: str, output: Output) -> None
         from .wav import WavFile
 
         key = arguments.api_key or os.environ.get(KEY_VARIABLE)
-        client = await stack.enter_async_context(Client(url, api_key=key, insecure=arguments.insecure))
-        progress = Progress(not arguments.json)
+        client = await stack.enter_async_context(Client(url, api_key=key, ssl=trusted))
+        progress = Progress(not (arguments.json or arguments.quiet))
         speech = client.speak(
             text,
             voice=arguments.voice,
@@ -97,13 +106,14 @@ async def _say(arguments: argparse.Namespace, text: str, output: Output) -> None
             whole=isinstance(output, WavFile) and not arguments.realtime,
             events=progress.note,
         )
-        await _hear(speech, output, progress)
+        await _hear(speech, output, progress, arguments.output)
         if arguments.json:
             print(json.dumps(speech.stats.as_dict()))
 
 
-async def _hear(speech: Speech, output: Output, progress: Progress) -> None:
-    stats, words = speech.stats, ""
+async def _hear(speech: Speech, output: Output, progress: Progress, name: str | None) -> None:
+    """All of it into `output`; a file that was named has a line in the end, on a terminal everything has."""
+    stats, words, file = speech.stats, "", "" if name in (None, "-") else f"{name}: "
     try:
         async for frame in speech:
             await output.write(frame, speech.sample_rate)
@@ -111,13 +121,13 @@ async def _hear(speech: Speech, output: Output, progress: Progress) -> None:
         await output.close()
         rungs = ", ".join(f"{rung} {seconds:.1f} s" for rung, seconds in stats.rungs.items())
         first = f"first sound after {stats.first_sound_ms or 0:.0f} ms"
-        words = f"{stats.seconds:.1f} s of {stats.voice}, {first} ({rungs})"
+        words = f"{file}{stats.seconds:.1f} s of {stats.voice}, {first} ({rungs})"
     except BrokenPipeError:
         raise
     except OSError as fault:
         raise Failure(f"the speech cannot be written: {fault.strerror or fault}") from None
     finally:
-        progress.end(words)
+        progress.end(words, anywhere=bool(file))
 
 
 def _text(words: list[str]) -> str:
@@ -193,5 +203,5 @@ def _rate(text: str) -> int:
     except ValueError:
         rate = 0
     if not 0 < rate <= HIGHEST_RATE:
-        raise argparse.ArgumentTypeError(f"{text!r} is no multiple of 50 Hz up to {HIGHEST_RATE}")
+        raise argparse.ArgumentTypeError(f"must be a multiple of 50 Hz up to {HIGHEST_RATE}, not {text}")
     return rate

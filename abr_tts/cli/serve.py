@@ -130,6 +130,11 @@ async def _serve(settings: Settings, demo: bool = False) -> None:
             Links(server).open()
 
     def started(server: Server) -> None:
+        if _open_to_all(settings):
+            logging.getLogger(__name__).warning(
+                "whoever reaches %s on the network may use this server: it has no API keys (auth.keys_file)",
+                settings.server.host,
+            )
         if settings.web.enabled:
             logging.getLogger(__name__).info("the page is %s/", server.http_url)
 
@@ -137,6 +142,18 @@ async def _serve(settings: Settings, demo: bool = False) -> None:
         level=settings.log.level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     await run_server(settings, started, made)
+
+
+def _open_to_all(settings: Settings) -> bool:
+    """Whether it listens beyond this machine and asks for no key."""
+    from ipaddress import ip_address
+
+    host, auth = settings.server.host, settings.auth
+    try:
+        here = ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:  # a name
+        here = host == "localhost"
+    return not (here or auth.keys or auth.keys_file)
 
 
 def _list_settings() -> int:

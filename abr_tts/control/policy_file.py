@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from importlib.resources import files
 from pathlib import Path
@@ -103,13 +103,24 @@ class _Reader:
         for key in self.document:
             if key not in known:
                 raise self._fault(f"{key}: unknown key{_near(key, known)}", key)
-        values = self._base() | {k: v for k, v in self.document.items() if k not in ("extends", "rung")}
+        base = self._base()
+        values = base | {k: v for k, v in self.document.items() if k not in ("extends", "rung")}
         if "rung" in self.document:
             values["rungs"], values["utilities"] = self._ladder(self.document["rung"])
         try:
             return Policy(**values)
         except PolicyError as error:
-            raise self._fault(str(error), *error.keys) from None
+            inherited = self._inherited(error.keys) if base else ""
+            raise self._fault(f"{error}{inherited}", *error.keys) from None
+
+    def _inherited(self, keys: Sequence[str]) -> str:
+        """Whence those of the keys at fault are that the file does not say, if it says another."""
+        silent = [key for key in keys if key not in self.document]
+        if not silent or len(silent) == len(keys):
+            return ""
+        told = " and ".join("the ladder" if key == "rung" else key for key in silent)
+        verb = "comes" if len(silent) == 1 else "come"
+        return f"; {told} {verb} from the preset {self.document.get('extends', 'default')}"
 
     def _base(self) -> dict[str, Any]:
         """The values that the file starts from. A preset starts from the defaults alone."""

@@ -17,7 +17,7 @@ from ..errors import ConfigError
 from .auth import Auth
 from .config import AdminSettings, AuthSettings
 from .kept import Keeper
-from .rollout import NothingToRollBack, Rollout
+from .rollout import NoCanary, NothingToRollBack, Rollout
 
 PATH = "/admin/policy"
 """Where it is. A proxy in front may well leave everything below /admin out."""
@@ -88,6 +88,8 @@ class Admin:
             self._rollout.set_share(share)
         except ValueError as error:
             return _refuse(400, str(error))
+        except NoCanary as error:
+            return _refuse(409, str(error))
         return web.json_response(self._rollout.status())
 
 

@@ -12,13 +12,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import LocalError
-from .policies import Policies
+from .policies import CANARY, Policies
 from .slots import RESHARED, UNCHANGED, Change, Slot, Version
 from .watch import Sight, look
 
 
 class NothingToRollBack(LocalError):
-    """No policy has been rolled out since the server started, or not of this setting."""
+    """No policy has a version before it, or not that of this setting, and no canary is in use."""
+
+
+class NoCanary(LocalError):
+    """The settings name no canary, so no session can have it."""
 
 
 class Rollout:
@@ -89,11 +93,17 @@ class Rollout:
         """
         slots = [slot for slot in self._policies.slots if slot.undoable and setting in (None, slot.setting)]
         if not slots:
-            of = f" of {setting}" if setting else ""
-            raise NothingToRollBack(f"no policy{of} has been rolled out that could be gone back from")
+            raise NothingToRollBack(f"nothing to roll back: {self._why_nothing(setting)}")
         change = max(slots, key=_number).undo()
         self._tell(change)
         return change
+
+    def _why_nothing(self, setting: str | None) -> str:
+        if setting is None:
+            return "no policy has an earlier version, and no canary is in use"
+        if setting not in [slot.setting for slot in self._policies.slots]:
+            return f"no policy is set by {setting[:80]!r}"
+        return "no canary is in use" if setting == CANARY else f"{setting} has no earlier version"
 
     def set_share(self, share: float) -> None:
         """
@@ -101,9 +111,12 @@ class Rollout:
 
         Raises:
             ValueError: it is not from 0 to 1.
+            NoCanary: nothing could be shared out.
         """
         if not 0 <= share <= 1:
             raise ValueError(f"a share is a number from 0 to 1, not {share!r:.20}")
+        if self._policies.canary is None:
+            raise NoCanary(f"this server has no canary to share out; see {CANARY}")
         before, self._policies.share = self._policies.share, float(share)
         self._tell(Change("canary.share", RESHARED, f"{share:g} of sessions instead of {before:g}"))
 

@@ -189,7 +189,7 @@ class Slot:
         return Change(self.setting, ENDED if left else UNCHANGED, words)
 
     def _held_back(self, version: Version) -> str:
-        until = f"{self.path} says something else" if self.path else "the server starts anew"
+        until = f"{self.path} says one that was not rolled back" if self.path else "the server starts anew"
         return f"{version} was rolled back; {self._instead} until {until}"
 
     @property

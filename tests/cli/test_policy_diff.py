@@ -1,6 +1,7 @@
 """`abr-tts policy diff` says where one policy is better than another, why, and whether it is chance."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -61,6 +62,7 @@ def test_the_other_way_round_it_is_better(networks, tmp_path, capsys):
     told = capsys.readouterr().out
     assert "default is better on 6, worse on 0, the same on 0" in told
     assert "default is better than poor" in told
+    assert re.search(r"^\w+: QoE [\d.]+ to [\d.]+ \(\+", told, re.M), "what is, and what shall be"
     assert "they part in utterance 1" in told and "heard of poor: opus12" in told
 
 

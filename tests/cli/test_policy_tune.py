@@ -1,6 +1,7 @@
 """`abr-tts policy tune` searches on half of the networks and believes the other half alone."""
 
 import json
+import re
 from dataclasses import fields, replace
 
 import pytest
@@ -64,7 +65,12 @@ def test_people_are_told_both_halves_what_changed_and_the_verdict(networks, tmp_
     told = capsys.readouterr().out
     assert "policies tried on 3 networks, 3 held out" in told
     assert "searched: QoE" in told and "held out: QoE" in told
-    assert f"{out}: the start, unchanged" in told
+    assert f"{out}: default unchanged, under the name tuned" in told
+
+
+def test_a_number_that_was_changed_is_told_from_what_to_what():
+    told = told_of(Interval(0.01, 0.001, 0.02), replace(preset("default"), hold_up_s=1.57)).in_words(None)
+    assert re.search(r"best found: hold_up_s [\d.]+ to 1\.57$", told, re.M)
 
 
 def told_of(gain: Interval, best: Policy) -> module.Told:

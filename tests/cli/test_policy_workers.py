@@ -56,6 +56,6 @@ def test_a_process_that_is_killed_is_told(networks, monkeypatch):
 
 def test_speed_is_told_in_virtual_seconds_for_a_second_of_one_core():
     assert Speed(7200.0, 14.4, 8.0).in_words(2) == (
-        "simulated 2.0 h in 8.0 s on 2 processes: 500 times as fast as time on one core"
+        "simulated 2.0 h of sessions in 8.0 s on 2 processes; a core simulates 500 s of them in a second"
     )
     assert Speed().in_words(1) == "nothing was simulated"

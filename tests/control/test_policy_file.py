@@ -57,6 +57,8 @@ FAULTS = {
     "a word of none": ('memory_key = "cookie"', "p.toml:1: memory_key is 'cookie', but must be one of client"),
     "a relation": ("safe_lead_s = 9", "p.toml:1: safe_lead_s is 9, but must not be above outage_lead_s"),
     "the other end of one": ("\nbank_lead_s = 2", "p.toml:2: safe_lead_s is 3, but must not be above bank_lead_s"),
+    "a relation to what was not written": ('extends = "default"\n\nbank_lead_s = 5', r"p.toml:3: upgrade_lead_s is 6, but must not be above bank_lead_s \(5\); upgrade_lead_s comes from the preset default$"),
+    "a ladder that was not written": ('extends = "opus"\nbank_rung = "pcm22"', "p.toml:2: bank_rung is 'pcm22'.*; the ladder comes from the preset opus$"),
     "no such bank": ('bank_rung = "opus20"', "p.toml:1: bank_rung is 'opus20', which is not in the ladder"),
     "a ladder without the bank": ('\n[[rung]]\nname = "opus12"', "p.toml:2: bank_rung is 'opus24'"),
     "no such preset": ('extends = "clasic"', "p.toml:1: extends: no preset 'clasic'; .* did you mean classic?"),

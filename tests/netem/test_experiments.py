@@ -35,7 +35,10 @@ def test_agreement_is_held_against_the_mean_and_the_spread_of_virtual_time(monke
     assert (row["virtual_least"], row["virtual_most"]) == (0.87, 0.96)
     assert row["apart"] == pytest.approx(real - 0.9)
     assert (row["within"], row["inside"]) == (within, inside)
-    assert ("as virtual time itself" in agree.table([row])) == (inside and not within)
+    told = agree.table([row])
+    assert ("(*) further apart than allowed, but no further" in told) == (inside and not within)
+    far = agree.table([row | {"within": False, "inside": False}])
+    assert "(!)" not in told and "(!) further apart than allowed" in far
 
 
 @pytest.mark.parametrize(("ways", "up"), [("both", ((2.0, 12.0),)), ("down", ())])

@@ -102,6 +102,18 @@ def test_the_report_is_json_and_lines_for_people(replay):
     assert "utterance 2" in text and "QoE" in text and "opus24 to " in text
 
 
+def test_a_new_track_of_the_same_rung_is_no_switch():
+    import report
+
+    from abr_tts.sim.result import Change, Result, Utterance
+
+    changes = [Change(1.0, "opus24", "opus24", 6.0, "anew"), Change(2.0, "opus24", "opus48", 7.0, "room")]
+    result = Result("x", (Utterance(9.0, 0.0, ended_at=9.0, changes=changes),), 9.0, 0, 0, 0)
+    told = report.as_json(result, "virtual", "asked for", (), None, "default")
+    assert [change["to"] for change in told["spoken"][0]["switches"]] == ["opus48"]
+    assert "opus24 to opus48 at 7.00 s of the utterance: room" in report.as_text(told)
+
+
 def test_an_utterance_that_was_never_heard_is_told_without_infinity():
     import report
 

@@ -82,7 +82,7 @@ async def test_a_rollback_is_one_call_and_says_what_it_did(tmp_path):
         assert value("abr_tts_policy_reloads_total", {"outcome": "rolled_back"}) == 1
         assert value("abr_tts_policy_faults") == 1
         assert await ask(server, "/rollback") == (
-            409, {"error": "no policy has been rolled out that could be gone back from"},
+            409, {"error": "nothing to roll back: no policy has an earlier version, and no canary is in use"},
         )  # fmt: skip
 
 
@@ -101,6 +101,12 @@ async def test_the_canarys_share_is_set_while_the_server_runs(tmp_path):
         code, told = await ask(server, "/canary", json={"share": 0.5})
         assert (code, told["canary_share"]) == (200, 0.5)
         assert server.metrics.registry.get_sample_value("abr_tts_canary_share") == 0.5
+
+
+async def test_a_share_of_no_canary_is_refused(tmp_path):
+    async with guarded(tmp_path) as server:
+        code, told = await ask(server, "/canary", json={"share": 0})
+        assert code == 409 and "no canary" in told["error"]
 
 
 @pytest.mark.parametrize(

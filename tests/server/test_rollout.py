@@ -8,7 +8,7 @@ from abr_tts.errors import ConfigError
 from abr_tts.server.auth import Caller
 from abr_tts.server.config import load
 from abr_tts.server.policies import Policies
-from abr_tts.server.rollout import NothingToRollBack, Rollout
+from abr_tts.server.rollout import NoCanary, NothingToRollBack, Rollout
 from abr_tts.server.slots import KEPT, Change
 from abr_tts.server.watch import SETTLE_S
 
@@ -200,6 +200,37 @@ def test_each_of_several_that_were_rolled_back_is_held(world):
         assert outcomes(world.say(lead(seconds) + "#\n")) == [("stream.policy", "held")]
 
 
+def test_what_is_said_after_two_rollbacks_names_the_version_in_use_and_what_ends_it(world):
+    world.say(lead(4))
+    world.say(lead(5))
+    world.rollout.rollback()
+    left = world.policies.own.version
+    words = world.rollout.rollback().words
+    now = world.policies.own.version
+    until = f"{world.own} says one that was not rolled back"
+    assert words == f"{left} was rolled back; {now} is in use until {until}"
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        (None, "no policy has an earlier version, and no canary is in use"),
+        ("stream.policy", "stream.policy has no earlier version"),
+        ("stream.polcy", "no policy is set by 'stream.polcy'"),
+    ],
+)
+def test_why_there_is_nothing_to_roll_back_is_said(world, setting, words):
+    with pytest.raises(NothingToRollBack) as caught:
+        world.rollout.rollback(setting)
+    assert str(caught.value) == f"nothing to roll back: {words}"
+
+
+def test_without_a_canary_there_is_no_share_of_it(world):
+    with pytest.raises(NoCanary, match=r"this server has no canary to share out; see canary\.policy"):
+        world.rollout.set_share(0)
+    assert world.told == []
+
+
 def test_another_text_is_taken_after_a_rollback_and_then_the_old_one_again(world):
     world.say(lead(4))
     world.rollout.rollback()
@@ -218,7 +249,7 @@ def test_a_file_that_follows_the_rollback_is_in_step_again(world):
 
 def test_a_bad_file_is_nothing_to_go_back_from(world):
     world.say("nonsense")
-    with pytest.raises(NothingToRollBack, match="no policy has been rolled out"):
+    with pytest.raises(NothingToRollBack, match="nothing to roll back: no policy has an earlier version"):
         world.rollout.rollback()
 
 
@@ -318,7 +349,7 @@ def test_of_several_roll_outs_the_latest_is_undone_first_unless_a_setting_is_nam
     assert world.rollout.rollback("canary.policy").setting == "canary.policy"
     world.say(lead(1.5), tmp_path / "b.toml")
     assert [world.rollout.rollback().setting for _ in range(2)] == ["canary.policy", "stream.policy"]
-    with pytest.raises(NothingToRollBack, match=r"no policy of stream\.policy has been"):
+    with pytest.raises(NothingToRollBack, match=r"stream\.policy has no earlier version"):
         world.rollout.rollback("stream.policy")
 
 

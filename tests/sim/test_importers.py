@@ -206,10 +206,10 @@ def test_an_fcc_file_of_too_many_networks_is_to_be_cut(monkeypatch):
     assert "holds 3 networks; at most 2 are read" in refusal("\n".join([FCC_HEAD, *rows]))
 
 
-# ---------------------------------------------------------------- ours
+# ---------------------------------------------------------------- csv, tts-netem
 
 
-def test_our_table_and_our_document_are_read():
+def test_a_table_and_a_document_are_read():
     table = read("time_s,kbps\n0,400\n2,100\n5,100\n", rtt_ms=40)
     assert table.down.rate == ((0.0, 400.0), (2.0, 100.0), (5.0, 100.0))
     assert (table.duration_s, table.base_rtt_s, table.name) == (5.0, pytest.approx(0.04), "file")
@@ -230,7 +230,7 @@ def test_our_table_and_our_document_are_read():
         ("time_s,kbps\n0,1\n90000,1\n", "folder/file: lasts 90000 s; at most 86400"),
     ],
 )
-def test_what_is_wrong_with_our_own_is_told_with_its_line(content, sentence):
+def test_what_is_wrong_with_a_table_or_a_document_is_told_with_its_line(content, sentence):
     assert refusal(content).startswith(sentence)
 
 
@@ -254,8 +254,8 @@ def test_the_line_of_a_document_is_that_of_the_key_in_its_own_direction():
 @pytest.mark.parametrize(
     ("content", "form"),
     [
-        ("time_s,kbps\n", "ours"),
-        ('\n {"format": 1}', "ours"),
+        ("time_s,kbps\n", "csv"),
+        ('\n {"format": 1}', "tts-netem"),
         ("\n[\n]", "sabre"),
         ("unit_id,dtime", "fcc"),
         ('"unit_id","dtime"', "fcc"),
@@ -274,10 +274,18 @@ def test_what_is_in_no_format_is_refused_with_its_line(content):
     )
 
 
+@pytest.mark.parametrize("row", ["0,2000", " 0.0 , 2000 "])
+def test_a_table_without_its_head_is_told_which_line_is_missing(row):
+    assert refusal(f"{row}\n5,100\n") == (
+        f"folder/file:1: {row.strip()!r} is a row of csv, but no head stands above it: time_s,kbps"
+    )
+
+
 def test_a_format_may_be_named_and_a_wrong_name_is_answered_with_a_near_one():
     assert refusal("0 1\n1 2\n", form="mahimahi").startswith("folder/file:1: must be a whole number")
     assert refusal("1\n", form="mahimahai") == (
-        "no format 'mahimahai'; there are ours, mahimahi, sabre, pensieve, fcc; did you mean mahimahi?"
+        "no format 'mahimahai'; there are csv, tts-netem, mahimahi, sabre, pensieve, fcc; "
+        "did you mean mahimahi?"
     )
 
 

@@ -9,6 +9,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
+def check() -> None:
+    """
+    For before anything is measured.
+
+    Raises:
+        SystemExit: trustme is missing; one sentence says what to do.
+    """
+    try:
+        import trustme  # noqa: F401 -- only whether it is there
+    except ModuleNotFoundError:
+        words = "TLS is measured too, and trustme is missing that makes a certificate for it"
+        raise SystemExit(f"{words}: pip install '.[espeak,test]'") from None
+
+
 @contextlib.contextmanager
 def certificate(host: str = "127.0.0.1") -> Iterator[tuple[dict[str, str], ssl.SSLContext]]:
     """A server's settings and a client's context, of an authority that is thrown away afterwards."""

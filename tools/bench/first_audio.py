@@ -7,6 +7,9 @@ their difference, request by request: it holds the request's way in and the list
 *In server* is from the engine's first samples to the first audio in the kernel. First one
 listener at a time, then 50 connections that listen at real time and start staggered.
 
+It takes about 2 minutes.
+
+    pip install '.[espeak]'
     python tools/bench/first_audio.py --json
 """
 

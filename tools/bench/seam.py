@@ -7,7 +7,10 @@ bank, `ranks` those between the bank and an upgrade above it, `retunes` changes 
 `controls` two faults that the meter must see. What the figures mean, and their bounds, stands in
 `abr_tts.audio.seam`. Ends with 1, and says which, if a row misses its bounds or a control does not.
 
-    python tools/bench/seam.py --json
+It takes about 2.5 minutes on two cores; with --only, less.
+
+    pip install '.[espeak,test]'
+    python tools/bench/seam.py [--json] [--only pcm16k]
 """
 
 from __future__ import annotations
@@ -64,6 +67,11 @@ class Plan:
     b: str
     rate: int = 22_050
     fault: str = ""
+
+    @property
+    def name(self) -> str:
+        """What `--only` looks into, such as `pairs pcm22>opus24`."""
+        return f"{self.section} {self.fault or f'{self.a}>{self.b}'}"
 
 
 def plans() -> list[Plan]:
@@ -263,15 +271,19 @@ def table(figures: dict[str, dict[str, Any]]) -> str:
     )
     lines = []
     for section in ("pairs", "ranks", "controls"):
-        lines += [section, head]
+        lines += [section, head] if figures[section] else []
         for name, r in figures[section].items():
             lines.append(
                 f"  {name:22}{r['n']:4}{r['hf_db_max']:8.2f}{r['d2_max']:7.2f}{r['d2_sweep_max']:7.2f}"
                 f"{r['residual_db_median']:8.2f}{r['gain_dip_db_min']:8.2f}"
                 f"{100 * r['tone_amp_dev_max']:8.2f}{r['lost_samples']:6}  {' '.join(r.get('fails', ()))}"
             )
-    lines += ["retunes: hf dB", *_columns({k: r["hf_db_max"] for k, r in figures["retunes"].items()})]
-    lines += ["lag of whole tracks, samples at 48 kHz", *_columns(figures["track_lag_samples"])]
+    columns = {
+        "retunes: hf dB": {name: row["hf_db_max"] for name, row in figures["retunes"].items()},
+        "lag of whole tracks, samples at 48 kHz": figures["track_lag_samples"],
+    }
+    for title, values in columns.items():
+        lines += [title, *_columns(values)] if values else []
     return "\n".join(lines)
 
 
@@ -286,10 +298,13 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--only", default="", metavar="TEXT", help="plans whose name contains this")
+    parser.add_argument("--only", default="", metavar="TEXT", help="plans of such a name: ranks, pcm16k, …")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     args = parser.parse_args()
-    wanted = [plan for plan in plans() if args.only in f"{plan.section} {plan.a}>{plan.b} {plan.fault}"]
+    wanted = [plan for plan in plans() if args.only in plan.name]
+    if not wanted:
+        names = ", ".join(plan.name for plan in plans())
+        parser.error(f"no plan's name contains {args.only!r}; there are: {names}")
     report = run(wanted, args.processes)
     print(json.dumps(report.figures, indent=2) if args.json else table(report.figures))
     for fault in report.faults:

@@ -10,6 +10,7 @@ Medians over several falls, each at another moment between two messages; `_max` 
 With --reaction: the shipped controller instead. From the fall to the first decision for less, and
 whether the listener stalls.
 
+    pip install '.[espeak,test]'
     python tools/bench/stale.py [--json] [--reaction]     (root, Linux, nginx; under 6 minutes)
 """
 
@@ -30,7 +31,7 @@ from statistics import median
 from typing import Any
 
 import aiohttp
-from certificate import certificate
+import certificate
 from common import ServerProcess, show
 from listener import Heard, Listener
 
@@ -89,7 +90,7 @@ def arm(name: str, *more: str, settings: dict[str, Any], program: str = "server_
     with contextlib.ExitStack() as stack:
         link = stack.enter_context(TunLink())
         host = link.address("server")
-        files, context = stack.enter_context(certificate(host))
+        files, context = stack.enter_context(certificate.certificate(host))
         place = {"server.host": "127.0.0.1" if name == "nginx_tls" else host}
         tls = files if name == "tls" else {}
         server = stack.enter_context(
@@ -255,6 +256,7 @@ def main() -> None:
     parser.add_argument("--falls", type=int, default=8, help="how often the link falls in each arm")
     parser.add_argument("--arm", choices=ARMS + PLAIN_ARMS, help="this one alone, as JSON")
     args = parser.parse_args()
+    certificate.check()
     lacks = missing() or (None if installed() else "nginx is not installed")
     if lacks:
         raise SystemExit(f"this needs a TUN link and nginx: {lacks}")

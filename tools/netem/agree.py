@@ -78,8 +78,12 @@ def table(rows: list[dict[str, Any]]) -> str:
             for side in ("virtual", "tun")
         )
         spread = f"{row['virtual_least']:.3f}, {row['virtual_most']:.3f}"
-        note = "" if row["within"] else " (as virtual time itself)" if row["inside"] else " (!)"
+        note = "" if row["within"] else " (*)" if row["inside"] else " (!)"
         lines.append(f"{row['network']:36} {one:>30} {spread:>14}   {other:>26}   {row['apart']:+.3f}{note}")
+    if any(line.endswith("(*)") for line in lines):
+        lines.append("(*) further apart than allowed, but no further than virtual time's own runs are")
+    if any(line.endswith("(!)") for line in lines):
+        lines.append("(!) further apart than allowed, and than virtual time's own runs")
     return "\n".join(lines)
 
 

@@ -48,6 +48,7 @@ def _utterance(one: Utterance) -> dict[str, Any]:
         "switches": [
             {"at": c.at, "from": c.source, "to": c.target, "from_s": c.from_s, "reason": c.reason}
             for c in one.changes
+            if c.source != c.target
         ],
         "payload_bytes": one.payload_bytes,
         "wire_bytes": one.wire_bytes,
@@ -102,7 +103,7 @@ def _spoken(number: int, one: dict[str, Any]) -> list[str]:
     for change in one["switches"]:
         lines.append(
             f"{change['at']:7.2f} s  {change['from']} to {change['to']} "
-            f"from {change['from_s']:.2f} s of it on: {change['reason']}"
+            f"at {change['from_s']:.2f} s of the utterance: {change['reason']}"
         )
     return lines
 

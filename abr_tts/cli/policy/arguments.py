@@ -34,7 +34,8 @@ def add_networks(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--format", default="", metavar="NAME",
-        help="format of the files: ours, mahimahi, sabre, pensieve or fcc; told by their content by default",
+        help="format of the files: csv, tts-netem, mahimahi, sabre, pensieve or fcc; "
+        "told by their content by default",
     )  # fmt: skip
     parser.add_argument(
         "--rtt-ms", type=bounded(float, 0, 10_000), metavar="MS",

@@ -32,7 +32,7 @@ def add(verbs: Any) -> None:
         help="on which networks one policy is better than another, and why",
         description="Play the same speech over the same networks with both policies, and tell where B is "
         "better or worse than A, from which decision on they differ, and whether it is more than chance.",
-        epilog="The verdict is a 95 %% interval of the paired difference, a bootstrap over networks. "
+        epilog="The verdict is a 95 % interval of the paired difference, a bootstrap over networks. "
         "Exit status: 0; 2 for a file that is no policy or no network, told with its line.",
     )
     parser.add_argument("a", metavar="A", help="policy file or preset: what is")
@@ -212,7 +212,7 @@ class Told:
             f"{part} {value:+.3f}" for part, value in pair.b.less(pair.a).items() if abs(value) >= 5e-4
         )
         lines = [
-            f"{pair.name}: {pair.a.qoe:.3f} > {pair.b.qoe:.3f} "
+            f"{pair.name}: QoE {pair.a.qoe:.3f} to {pair.b.qoe:.3f} "
             f"({pair.gain:+.3f}: {shares or 'a little of each'})"
         ]
         if why.at_s is not None:

@@ -37,7 +37,7 @@ def add(verbs: Any) -> None:
         "tune",
         help="look for better numbers, judged by held-out networks",
         description="Search over the numbers of a policy on half of the networks, then play start and "
-        "best on the other half. An improvement is claimed only if that half shows it, with 95 %% "
+        "best on the other half. An improvement is claimed only if that half shows it, with 95 % "
         "confidence; otherwise the file that is written is the start.",
         epilog="The method stands in docs/policies.md. Exit status: 0, whether or not anything better was "
         "found (--json: improved); 2 for a file that is no policy or no network, told with its line.",
@@ -206,11 +206,12 @@ class Told:
             "", *columns(rows), "",
         ]  # fmt: skip
         if self.changes:
-            told = (f"{name} {before:g} > {after:g}" for name, (before, after) in self.changes.items())
+            told = (f"{name} {before:g} to {after:g}" for name, (before, after) in self.changes.items())
             lines += [f"best found: {', '.join(told)}", f"held out: QoE {self.gain.in_words(4)}"]
         lines.append(self.verdict())
         if output:
-            lines.append(f"{output}: {'the best found' if self.improved else 'the start, unchanged'}")
+            start = f"{self.start.name} unchanged, under the name {called(output)}"
+            lines.append(f"{output}: {'the best found' if self.improved else start}")
         return "\n".join(lines)
 
     def as_json(self) -> dict[str, Any]:
@@ -245,6 +246,11 @@ def _held_out(table: Table, found: Found, inner: list[int], outer: list[int]) ->
     )  # fmt: skip
 
 
+def called(path: Path) -> str:
+    """The name of the policy in a file that is written."""
+    return re.sub(r"[^\w.-]+", "-", path.stem) or "tuned"
+
+
 def _write(arguments: argparse.Namespace, told: Told) -> None:
     from ...control.policy_file import PRESETS, preset_text
     from .edit import edited
@@ -253,9 +259,8 @@ def _write(arguments: argparse.Namespace, told: Told) -> None:
     name = arguments.policy
     text = preset_text(name) if name in PRESETS else Path(name).read_text(encoding="utf-8")
     policy = replace(told.policy, name=told.start.name)
-    called = re.sub(r"[^\w.-]+", "-", path.stem) or "tuned"
     head = f"Tuned from {Path(name).name} with seed {arguments.seed}. {told.verdict()}"
     try:
-        path.write_text(edited(text, policy, called, head), encoding="utf-8")
+        path.write_text(edited(text, policy, called(path), head), encoding="utf-8")
     except OSError as error:
         raise Failure(f"{path}: cannot be written: {error.strerror or error}") from None

@@ -30,9 +30,10 @@ class Speed:
         if not self.virtual_s:
             return "nothing was simulated"
         processes = "1 process" if jobs == 1 else f"{jobs} processes"
+        a_second = self.virtual_s / max(self.cpu_s, 1e-9)
         return (
-            f"simulated {self.virtual_s / 3600:.1f} h in {self.wall_s:.1f} s on {processes}: "
-            f"{self.virtual_s / max(self.cpu_s, 1e-9):.0f} times as fast as time on one core"
+            f"simulated {self.virtual_s / 3600:.1f} h of sessions in {self.wall_s:.1f} s on {processes}; "
+            f"a core simulates {a_second:.0f} s of them in a second"
         )
 
 

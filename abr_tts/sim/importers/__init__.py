@@ -6,7 +6,8 @@ folder may hold several. Every fault names file and line; limits stand in `text`
 
 | format | what it is | where it comes from |
 |---|---|---|
-| `ours` | CSV with the head `time_s,kbps`; `tts-netem/1` documents | tools/netem |
+| `csv` | CSV with the head `time_s,kbps` | written by hand, or from another format |
+| `tts-netem` | `tts-netem/1` documents (JSON) | tools/netem |
 | `mahimahi` | a millisecond a line: one packet of 1500 bytes may pass | mm-link, Saturator |
 | `sabre` | JSON list of `duration_ms`, `bandwidth_kbps`, `latency_ms` | sabre: HSDPA and LTE logs |
 | `pensieve` | `second<tab>Mbit/s` a line, as "cooked" by Pensieve | Pensieve and its kin |
@@ -20,11 +21,12 @@ from collections.abc import Callable, Mapping
 
 from ...errors import ConfigError
 from ..scenario import Scenario
-from . import fcc, mahimahi, ours, pensieve, sabre
+from . import document, fcc, mahimahi, pensieve, sabre, table
 from .text import Source, numbers
 
 FORMATS: Mapping[str, Callable[[Source], tuple[Scenario, ...]]] = {
-    "ours": ours.read,
+    "csv": table.read,
+    "tts-netem": document.read,
     "mahimahi": mahimahi.read,
     "sabre": sabre.read,
     "pensieve": pensieve.read,
@@ -78,8 +80,10 @@ def detect(source: Source) -> str:
     line, first = next(source.lines(), (1, ""))
     if first.startswith("["):
         return "sabre"
-    if first.startswith("{") or ours.is_head(first):
-        return "ours"
+    if first.startswith("{"):
+        return "tts-netem"
+    if table.is_head(first):
+        return "csv"
     if fcc.is_head(first):
         return "fcc"
     found = numbers(first)
@@ -87,4 +91,6 @@ def detect(source: Source) -> str:
         return "mahimahi"
     if len(found) == 2:
         return "pensieve"
+    if table.is_row(first):
+        raise source.fault(line, f"{first[:40]!r} is a row of csv, but no head stands above it: {table.HEAD}")
     raise source.fault(line, f"{first[:40]!r} begins no format that is known ({', '.join(FORMATS)})")

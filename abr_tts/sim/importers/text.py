@@ -59,6 +59,16 @@ class Source:
         if len(self.text) > MOST_BYTES:
             raise self.fault(1, f"is {len(self.text)} bytes long; at most {MOST_BYTES} are read")
 
+    def check_duration(self, seconds: float) -> None:
+        """
+        Refuse what lasts too long to be one recording.
+
+        Raises:
+            ConfigError: it lasts more than `MOST_S`.
+        """
+        if seconds > MOST_S:
+            raise ConfigError(f"{self.path}: lasts {seconds:g} s; at most {MOST_S:g} are read")
+
     def lines(self) -> Iterator[tuple[int, str]]:
         """
         (number, text without the space around it) of each line that is not empty.
@@ -131,8 +141,7 @@ def scenario(
     """
     if not any(kbps for _, kbps in steps):
         raise ConfigError(f"{source.path}: has no capacity in it")
-    if duration_s > MOST_S:
-        raise ConfigError(f"{source.path}: lasts {duration_s:g} s; at most {MOST_S:g} are read")
+    source.check_duration(duration_s)
     delay, jitter = rtt_ms / 2000, JITTER_MS / 1000
     down = Direction(_merged(steps), delay, jitter)
     up = Direction(((0.0, UPLINK_KBPS),), delay, jitter)

@@ -1,41 +1,24 @@
-"""
-The project's own two forms: `time_s,kbps` tables and `tts-netem/1` documents, with the line of a fault.
-"""
+"""Scenarios as `tts-netem/1` documents, with the line of a fault."""
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 
 from ...errors import ConfigError
-from ..scenario import Scenario, from_json, from_trace
-from .text import MOST_S, Source
-
-HEAD = "time_s,kbps"
-"""First line of a table."""
-
-
-def is_head(line: str) -> bool:
-    """Whether a line is the head of a table."""
-    return "".join(line.split()) == HEAD
+from ..scenario import Scenario, from_json
+from .text import Source
 
 
 def read(source: Source) -> tuple[Scenario, ...]:
     """
-    The scenario of a table or a document. A document tells its delays itself.
+    The scenario of a document, which tells its delays itself.
 
     Raises:
         ConfigError: with path and line.
     """
-    if source.text.lstrip().startswith("{"):
-        found = _document(source)
-    else:
-        source.check_rows()
-        found = from_trace(source.text, source.path, source.rtt())
-        found = replace(found, name=source.name)
-    if found.duration_s > MOST_S:
-        raise ConfigError(f"{source.path}: lasts {found.duration_s:g} s; at most {MOST_S:g} are read")
+    found = _document(source)
+    source.check_duration(found.duration_s)
     return (found,)
 
 
