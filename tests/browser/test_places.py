@@ -1,10 +1,14 @@
 """Browsers and pages that give less: no gesture yet, no secure origin, no Worker, and long days."""
 
+import json
+
 import pytest
 
+from ..server.harness import eventually
 from .cdp import Browser
 from .listening import recorded, span
 from .site import serving
+from .test_pages import until
 
 TEXT = "A sentence is heard by you."
 """27 characters of tone, 60 ms each."""
@@ -49,6 +53,19 @@ def test_without_workers_the_page_itself_receives(loop, page):
     assert abs(len(span(recorded(loop, page))) - SECONDS * 48_000) < 0.01 * 48_000
 
 
+def test_a_page_that_is_left_is_not_waited_for_and_speaks_when_it_is_back(loop, browser, server):
+    page = loop.run(browser.page(f"{server.http_url}/page/tap.html"))
+    loop.run(page.run(f"make(); speak({TEXT * 20!r}); next(speech, 'start')"))
+    loop.run(page.open(f"{server.http_url}/page/icon.svg"))
+    loop.run(eventually(lambda: server._admission.streams == 0))
+    entries = loop.run(page.call("Page.getNavigationHistory"))["entries"]
+    loop.run(page.call("Page.navigateToHistoryEntry", entryId=entries[-2]["id"]))
+    loop.run(until(page, "window.ready"))
+    loop.run(page.run("window.player ?? make(); null"))  # kept or loaded anew: that is the browser's affair
+    assert loop.run(page.run("speak('Hi.')"))["complete"]
+    loop.run(page.close())
+
+
 def test_a_hundred_utterances_leave_nothing_behind(loop, browser, server, capsys):
     page = loop.run(browser.page(f"{server.http_url}/page/tap.html"))
     say = "(async (n) => { while (n--) await player.speak('Hi.', {speed: 4}).done; })"
@@ -76,6 +93,39 @@ def test_a_key_opens_the_door_and_a_wrong_one_is_told_at_once(loop, browser):
         said = loop.run(page.run("make({token: 'wrong'}); speak('Hello.').catch(({code}) => code)"))
         loop.run(page.close())
     assert (report, said) == (True, "unauthorized")
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"url": "ftp://127.0.0.1/"}, "connect_failed"),
+        ({"url": "ws://elsewhere.example/v1/stream"}, "connect_failed"),
+        ({"token": "a secret"}, "unauthorized"),
+    ],
+    ids=["no WebSocket's address", "the page's policy", "no key"],
+)
+def test_what_the_browser_does_not_even_try_is_told_and_not_tried_again(loop, browser, server, options, code):
+    page = loop.run(browser.page(f"{server.http_url}/page/tap.html"))
+    told = f"make({json.dumps(options)}); speak('Hello.').catch(({{code, message}}) => [code, message])"
+    said, words = loop.run(page.run(told))
+    log = [kind for kind, _ in loop.run(page.run("log")) if kind != "stats"]
+    loop.run(page.close())
+    assert said == code and "secret" not in words and log.count("connecting") == 1
+
+
+def test_a_loudspeaker_without_whole_frames_is_taken_at_another_rate(loop, page):
+    odd = "class extends AudioContext { constructor(wish = {sampleRate: 11025}) { super(wish); } }"
+    report = loop.run(page.run(f"make({{Context: {odd}}}); speak({TEXT!r}, {{rung: 'pcm22'}})"))
+    assert report["complete"]
+    assert abs(len(span(recorded(loop, page))) - SECONDS * 48_000) < 3
+
+
+def test_a_loudspeaker_that_somebody_closes_is_replaced(loop, page):
+    kept = "class extends AudioContext { constructor(...all) { super(...all); window.context = this; } }"
+    script = f"""make({{Context: {kept}}}); speak({TEXT!r}, {{rung: 'pcm22'}});
+        next(speech, 'start').then(() => context.close()).then(() => speech.done)"""
+    assert loop.run(page.run(script))["complete"]
+    assert loop.run(page.run("context.close().then(() => speak('Hi.'))"))["complete"]
 
 
 def test_a_fast_link_upgrades_and_says_why(loop, page):

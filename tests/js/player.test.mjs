@@ -209,6 +209,24 @@ test('stop silences within 5 ms and tells the server', async () => {
   assert.equal(of('silent').length, 1);
 });
 
+test('a speech that is stopped in its last sound takes nothing of the next one', async () => {
+  const { world, server, speaker, speak, receiver, of } = surroundings();
+  server.frames = 20;
+  const first = speak();
+  const second = speak();
+  while (speaker.outlet.taken < 18 * 960) await world.pass(0.01);
+  const { taken } = speaker.outlet;
+  receiver.do({ do: 'stop', id: first });
+  await world.pass(3);
+  const ends = of('end').map(({ id, detail: { report } }) => [id, report.reason, report.playedMs]);
+  assert.deepEqual(ends.at(-1), [second, 'done', 400]);
+  assert.deepEqual(ends[0].slice(0, 2), [first, 'stopped']);
+  const next = speaker.sound.slice(-20 * 960 + 4);
+  assert.deepEqual(next, [...whole(20).slice(4)], 'from its first sample');
+  assert.ok(speaker.sound.length < taken + 20 * 960 + FADE + 960, 'and at once');
+  assert.equal(of('silent').length, 1);
+});
+
 test('pause and resume lose nothing and are no stall', async () => {
   const { world, server, speaker, speak, receiver, of } = surroundings();
   const id = speak();
@@ -242,6 +260,20 @@ test('text may come in pieces, and before the connection stands', async () => {
     ['stream_startOne two ', 'textthree.', 'text_end'],
   );
   assert.equal(of('end').length, 1);
+});
+
+test('a text that ends twice ends once, and one that goes on after its end is refused', async () => {
+  const { world, server, speak, receiver, of } = surroundings();
+  server.paceMs = 20;
+  const [once, on] = [speak({ text: 'One.', open: true }), speak({ text: 'Two.' })];
+  await world.pass(0.01);
+  for (const id of [once, once, on]) receiver.do({ do: 'write', id, text: null });
+  await world.pass(3);
+  const ends = () => server.last.heard.filter(({ type }) => type === 'text_end').length;
+  assert.deepEqual([of('end').length, of('error').length, ends()], [2, 0, 1]);
+  receiver.do({ do: 'write', id: speak({ text: 'Three.' }), text: 'Four.' });
+  await world.pass(3);
+  assert.equal(of('error')[0].detail.code, 'text_after_end');
 });
 
 test('what the server would refuse ends the speech with its code', async () => {

@@ -72,6 +72,7 @@ export class Asking {
    * @throws {AbrError} `text_after_end`.
    */
   write(piece) {
+    if (this.#ended && piece === null) return []; // it ends no more than once
     if (this.#ended) throw new AbrError('text_after_end', 'text after the end of the text');
     const from = this.#text.length;
     if (piece === null) this.#ended = true;

@@ -21,7 +21,10 @@ export function workerCore(start, url, tell) {
     const worker = new Worker(url, { type: 'module' });
     worker.onmessage = ({ data }) => {
       if (data !== 'ready') return tell(data);
-      worker.onerror = null;
+      worker.onerror = ({ message }) => {
+        const fault = { code: 'internal', message, scope: 'nothing', retryAfter: null };
+        tell({ id: null, type: 'error', detail: fault });
+      };
       worker.postMessage(start);
       queue.open((command, transfer) => worker.postMessage(command, transfer));
     };

@@ -146,13 +146,19 @@ export class Feeder {
     this.#port?.postMessage({ hold: held });
   }
 
-  /** Drop what is not heard yet, over a short fade; a hold ends. */
-  flush() {
+  /**
+   * Drop what is not heard yet, over a short fade; a hold ends.
+   *
+   * @param {(mark: Mark) => boolean} [keeps] whose blocks come after the fade, untouched.
+   */
+  flush(keeps = () => false) {
+    const kept = this.#blocks.filter(({ mark }) => keeps(mark));
     this.#held = false;
     this.#port?.postMessage({ flush: true });
     this.#lost += this.queued;
     this.#blocks = [];
     this.#size = this.#heard = 0;
+    for (const { samples, rest, mark } of kept) this.push(samples, rest, mark);
   }
 
   /** The outlet ends. */

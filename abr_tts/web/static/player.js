@@ -79,11 +79,15 @@ export class Player extends Speaker {
       /** @type {{ connection?: { saveData?: boolean } }} */ (navigator).connection ?? {};
     const see = () => core.post({ do: 'page', hidden: document.hidden, saveData });
     const back = () => core.post({ do: 'online' });
+    // A browser may keep a page that was left, silent and with its connection: the server would wait for it.
+    const leave = () => this.speeches.forEach((speech) => speech.stop());
     document.addEventListener('visibilitychange', see);
     globalThis.addEventListener('online', back);
+    globalThis.addEventListener('pagehide', leave);
     this.#leave = () => {
       document.removeEventListener('visibilitychange', see);
       globalThis.removeEventListener('online', back);
+      globalThis.removeEventListener('pagehide', leave);
     };
     see();
   }

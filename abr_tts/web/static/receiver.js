@@ -116,7 +116,8 @@ export class Receiver {
       if (asked) this.#send([{ type: 'resume', stream }]);
     } else if (command.do === 'stop') {
       if (asked) this.#send([{ type: 'cancel', stream }]);
-      if (current) this.#feeder.flush();
+      // The next speech may be under way behind it already.
+      if (current) this.#feeder.flush((mark) => mark.speaking !== speaking);
       speaking.stop();
     }
   }

@@ -3,10 +3,11 @@
  *
  * The outlet is an AudioWorklet where there is one (https, localhost), else a ScriptProcessor. A
  * context whose clock stands although it says that it runs (seen after a change of devices or a long
- * sleep) is replaced by another, and the same samples go on there.
+ * sleep), or that somebody closed, is replaced by another, and the same samples go on there.
  */
 
 import { SCRIPT_CUSHION_MS, scriptNode } from './script.js';
+import { FRAMES_PER_SECOND, TICKS_PER_SECOND } from './units.js';
 
 /** @typedef {import('./speaker.js').Opened} Opened */
 /** @typedef {import('./speaker.js').Sink} Sink */
@@ -64,7 +65,7 @@ export class WebAudioSink {
   }
 
   get #here() {
-    this.#context ??= this.#make();
+    if (!this.#context || this.#context.state === 'closed') this.#context = this.#make();
     return this.#context;
   }
 
@@ -75,7 +76,11 @@ export class WebAudioSink {
     if (!this.#Context) throw new Error('this browser has no Web Audio');
     const session = /** @type {{ audioSession?: { type: string } }} */ (navigator).audioSession;
     if (session) session.type = 'playback'; // or a phone's mute switch silences speech
-    const context = new this.#Context(rate ? { sampleRate: rate } : undefined);
+    let context = new this.#Context(rate ? { sampleRate: rate } : undefined);
+    if (context.sampleRate % FRAMES_PER_SECOND) {
+      void context.close(); // 11 025 Hz has no whole frame of 20 ms: the browser's own resampler is wanted
+      context = new this.#Context({ sampleRate: TICKS_PER_SECOND });
+    }
     context.onstatechange = () => {
       if (context === this.#context) this.#onState();
     };
@@ -169,10 +174,11 @@ export class WebAudioSink {
     if (!this.#open) return;
     let [last, stood] = [-1, 0];
     this.#watch = setInterval(() => {
-      const context = this.#here;
+      const context = this.#context;
+      if (!context) return;
       stood = context.state === 'running' && context.currentTime === last ? stood + 1 : 0;
       last = context.currentTime;
-      if (stood < 2) return;
+      if (stood < 2 && context.state !== 'closed') return;
       stood = 0;
       this.#replace(context);
     }, WATCH_MS);

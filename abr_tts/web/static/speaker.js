@@ -10,6 +10,7 @@
 
 import { Target, happening } from './events.js';
 import { Speech } from './speech.js';
+import { frameSamples } from './units.js';
 
 /** @typedef {import('./terms.js').Command} Command */
 /** @typedef {import('./terms.js').Tidings} Tidings */
@@ -65,11 +66,15 @@ export class Speaker extends Target {
    *
    * @param {string} text
    * @param {Wishes} [wishes] `open`: more text follows, by `append`, until `end`.
+   * @throws {TypeError} the text is no string.
+   * @throws {RangeError} the loudspeaker's rate has no whole frames of 20 ms.
    * @throws {Error} the player was closed, or there is no loudspeaker.
    */
   speak(text, wishes = {}) {
+    if (typeof text !== 'string') throw new TypeError('the text must be a string');
     if (this.#closed) throw new Error('this player was closed');
     const { rate } = this.#sink;
+    frameSamples(rate);
     const speech = new Speech(this.#uuid(), (command) => this.#core.post(command));
     this.#speeches.set(speech.id, speech);
     const { voice, language, speed, policy = this.#policy, rung, open } = wishes;

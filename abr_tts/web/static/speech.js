@@ -51,12 +51,14 @@ export class Speech extends Target {
    * More text, of a speech that was asked for with `open`.
    *
    * @param {string} text
+   * @throws {TypeError} it is no string.
    */
   append(text) {
+    if (typeof text !== 'string') throw new TypeError('the text must be a string');
     this.#post({ do: 'write', id: this.id, text });
   }
 
-  /** No more text comes. */
+  /** No more text comes. Twice is once. */
   end() {
     this.#post({ do: 'write', id: this.id, text: null });
   }

@@ -24,6 +24,12 @@ import { AbrError } from './errors.js';
 /** A browser cannot set headers on a WebSocket: the key goes as one more subprotocol (SPEC.md, Connecting). */
 const KEY_PROTOCOL = 'abr-tts.key.';
 
+/** Milliseconds after an error in which its close comes, a guess; Chromium sends none where a policy forbids to connect. */
+const ERROR_MS = 2_000;
+
+/** What a subprotocol's name is made of (RFC 9110 section 5.6.2). */
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+
 /** The longest reason of a close in bytes (RFC 6455 section 5.5). */
 const REASON_BYTES = 123;
 
@@ -40,16 +46,27 @@ export function protocolsFor(token) {
  * @type {Transport}
  */
 export function webSocket(url, protocols, told) {
-  const socket = new WebSocket(url, protocols);
-  let opened = false;
+  /** @type {WebSocket} */
+  let socket;
+  try {
+    socket = new WebSocket(url, protocols);
+  } catch (error) {
+    return never(error, protocols, told);
+  }
+  let [opened, over] = [false, false];
   socket.binaryType = 'arraybuffer';
   socket.onopen = () => {
     opened = true;
     told.opened();
   };
   socket.onmessage = ({ data }) => told.received(typeof data === 'string' ? data : new Uint8Array(data));
-  socket.onclose = async ({ code, reason }) =>
+  socket.onclose = async ({ code, reason }) => {
+    over = true;
     told.closed(code, reason, opened ? null : await refusal(url, protocols));
+  };
+  socket.onerror = () => {
+    setTimeout(() => over || told.closed(1008, '', forbidden(url)), ERROR_MS);
+  };
   return {
     send: (bytes) => {
       if (socket.readyState === WebSocket.OPEN) socket.send(/** @type {Uint8Array<ArrayBuffer>} */ (bytes));
@@ -59,6 +76,29 @@ export function webSocket(url, protocols, told) {
       return socket.bufferedAmount > 0;
     },
   };
+}
+
+/** @param {string} url */
+function forbidden(url) {
+  const words = `this page may not connect to ${new URL(url).host}: see its content security policy`;
+  return new AbrError('connect_failed', words);
+}
+
+/**
+ * The browser does not even try: no WebSocket's address, ws: from a page of https:, a key that is no token,
+ * which its words would tell.
+ *
+ * @param {unknown} error
+ * @param {string[]} protocols
+ * @param {Told} told
+ * @returns {Link}
+ */
+function never(error, protocols, told) {
+  const fault = protocols.every((name) => TOKEN.test(name))
+    ? new AbrError('connect_failed', `the browser refuses this connection: ${error}`)
+    : new AbrError('unauthorized', 'no key has other characters than letters, digits and - . _ ~');
+  void Promise.resolve().then(() => told.closed(1008, '', fault)); // once the caller has its link
+  return { send: () => {}, close: () => {}, clogged: false };
 }
 
 /**

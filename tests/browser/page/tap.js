@@ -80,8 +80,8 @@ class Freezing extends AudioContext {
   }
 }
 
-window.make = ({ rate, freezing, url = '/v1/stream', ...options } = {}) => {
-  const Context = freezing ? Freezing : rate ? at(rate) : AudioContext;
+window.make = ({ rate, freezing, Context, url = '/v1/stream', ...options } = {}) => {
+  Context ??= freezing ? Freezing : rate ? at(rate) : AudioContext;
   window.player = new Player(url, {
     sink: new WebAudioSink({ worklet: '/sdk/worklet.js', Context }),
     ...options,

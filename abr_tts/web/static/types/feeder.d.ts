@@ -47,8 +47,12 @@ export class Feeder<Mark> {
      * @param {boolean} held
      */
     hold(held: boolean): void;
-    /** Drop what is not heard yet, over a short fade; a hold ends. */
-    flush(): void;
+    /**
+     * Drop what is not heard yet, over a short fade; a hold ends.
+     *
+     * @param {(mark: Mark) => boolean} [keeps] whose blocks come after the fade, untouched.
+     */
+    flush(keeps?: (mark: Mark) => boolean): void;
     /** The outlet ends. */
     close(): void;
     #private;

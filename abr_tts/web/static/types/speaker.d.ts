@@ -31,6 +31,8 @@ export class Speaker extends EventTarget {
      *
      * @param {string} text
      * @param {Wishes} [wishes] `open`: more text follows, by `append`, until `end`.
+     * @throws {TypeError} the text is no string.
+     * @throws {RangeError} the loudspeaker's rate has no whole frames of 20 ms.
      * @throws {Error} the player was closed, or there is no loudspeaker.
      */
     speak(text: string, wishes?: Wishes): Speech;

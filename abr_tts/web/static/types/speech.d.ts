@@ -16,9 +16,10 @@ export class Speech extends EventTarget {
      * More text, of a speech that was asked for with `open`.
      *
      * @param {string} text
+     * @throws {TypeError} it is no string.
      */
     append(text: string): void;
-    /** No more text comes. */
+    /** No more text comes. Twice is once. */
     end(): void;
     /** Sound fades out and stands; what is still to come goes on arriving. */
     pause(): void;
