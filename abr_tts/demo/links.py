@@ -43,6 +43,15 @@ MOST_LINKS = 64
 MOST_KBPS = 100_000.0
 """Rate of a link that is none: what no rung comes near."""
 
+LEAST_KBPS = 1.0
+"""Rate at least, of a link that is not dead: what no rung can use, and a packet a quarter of a minute."""
+
+MOST_USERS = 4
+"""Connections through one link: a page has one, and one that it is leaving; a guess."""
+
+JOIN_S = 10.0
+"""Seconds for a connection to come through; a dead link keeps it waiting, and then the page tries again."""
+
 MOST_DELAY_MS = 2_000.0
 """Delay at most, one way: a satellite's is 300 ms."""
 
@@ -104,6 +113,8 @@ class Links:
         self._server.door.admit(request)
         link = self._link(request)
         wanted = await _numbers(request, {"kbps": MOST_KBPS, "delay_ms": MOST_DELAY_MS})
+        if 0 < wanted.get("kbps", 0) < LEAST_KBPS:
+            raise web.HTTPBadRequest(text=f"kbps must be 0, for a dead link, or at least {LEAST_KBPS:g}\n")
         link.kbps, link.delay_ms = wanted.get("kbps", link.kbps), wanted.get("delay_ms", link.delay_ms)
         if link.relay is not None:
             link.relay.steer(link.scenario())
@@ -113,9 +124,12 @@ class Links:
         """The page's WebSocket, joined to one of the server's own through the relay."""
         self._server.door.check(request)
         link = self._link(request)
+        if link.users >= MOST_USERS:
+            raise _busy("this link has all the connections that it may have")
         host = self._server.settings.server.host
-        await _enter(link, WILDCARDS.get(host, host), self._server.port)
+        link.users += 1
         try:
+            await _enter(link, WILDCARDS.get(host, host), self._server.port)
             assert link.relay is not None
             return await self._join(request, link.relay.port)
         finally:
@@ -148,7 +162,7 @@ class Links:
         if name not in self._links and len(self._links) >= MOST_LINKS:
             idle = next((other for other, link in self._links.items() if not link.users), None)
             if idle is None:
-                raise web.HTTPServiceUnavailable(text="all links are taken\n", headers={"Retry-After": "10"})
+                raise _busy("all links are taken")
             del self._links[idle]
         link = self._links.setdefault(name, Link())
         self._links.move_to_end(name)
@@ -162,12 +176,13 @@ class Links:
         protocols = [item for item in asked if item == SUBPROTOCOL or item.startswith(KEY_PROTOCOL)]
         bearer = {key: request.headers[key] for key in ("Authorization",) if key in request.headers}
         try:
-            far = await self._http.ws_connect(
-                f"{scheme}://127.0.0.1:{port}{STREAM_PATH}", protocols=protocols, headers=bearer,
-                ssl=False, max_msg_size=MESSAGE_BYTES,  # it is this very process: no certificate proves more
-            )  # fmt: skip
-        except aiohttp.ClientError:
-            raise web.HTTPServiceUnavailable(text="no way through that link\n") from None
+            async with asyncio.timeout(JOIN_S):
+                far = await self._http.ws_connect(
+                    f"{scheme}://127.0.0.1:{port}{STREAM_PATH}", protocols=protocols, headers=bearer,
+                    ssl=False, max_msg_size=MESSAGE_BYTES,  # this very process: no certificate proves more
+                )  # fmt: skip
+        except (aiohttp.ClientError, TimeoutError):
+            raise _busy("no way through that link") from None
         near = web.WebSocketResponse(
             protocols=(SUBPROTOCOL,), compress=False, max_msg_size=MESSAGE_BYTES
         )  # fmt: skip
@@ -190,19 +205,22 @@ class Links:
             await self._http.close()
 
 
+def _busy(words: str) -> web.HTTPServiceUnavailable:
+    return web.HTTPServiceUnavailable(text=f"{words}\n", headers={"Retry-After": "10"})
+
+
 def _rate(kbps: float) -> tuple[tuple[float, float], ...]:
     return ((0.0, kbps),) if kbps else ((0.0, 0.0), (PERIOD_S - 1, MOST_KBPS))
 
 
 async def _enter(link: Link, host: str, port: int) -> None:
-    """One connection more; the first one starts the relay."""
+    """A connection is counted; the first one starts the relay."""
     async with link.lock:
         if link.relay is None:
             relay = Relay(link.scenario(), host, port)
             await relay.start()
             link.relay = relay
             relay.steer(link.scenario())
-        link.users += 1
 
 
 async def _leave(link: Link) -> None:

@@ -59,6 +59,7 @@ class Front:
         self.sessions: dict[Session, asyncio.Task[None] | None] = {}
         """Every open session, with the task that serves it."""
         self.app = web.Application()
+        self.app.on_response_prepare.append(_guard)
         self.app.router.add_get(PATH, self._stream)
         self.app.router.add_get("/healthz", self._healthz)
         self.app.router.add_get("/readyz", self._readyz)
@@ -219,6 +220,15 @@ class Front:
         offered = request.headers.get("Sec-WebSocket-Protocol", "").split(",")
         if SUBPROTOCOL not in (item.strip() for item in offered):
             raise web.HTTPBadRequest(text=f"the client must offer the subprotocol {SUBPROTOCOL}\n")
+
+
+async def _guard(request: web.Request, response: web.StreamResponse) -> None:
+    """Headers of every answer that has none of its own: nothing here is for a browser to run or to frame."""
+    response.headers.setdefault("X-Content-Type-Options", "nosniff")
+    response.headers.setdefault("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+    if request.path == PATH and response.status >= 400:
+        # A page of elsewhere learns why it was refused: the words are no secret, and there is nothing else.
+        response.headers.setdefault("Access-Control-Allow-Origin", "*")
 
 
 def wire_limits(settings: LimitSettings) -> Limits:

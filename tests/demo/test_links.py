@@ -8,7 +8,7 @@ import uuid
 import aiohttp
 import pytest
 
-from abr_tts.demo.links import MOST_KBPS, MOST_LINKS, Links
+from abr_tts.demo.links import LEAST_KBPS, MOST_KBPS, MOST_LINKS, MOST_USERS, Links
 from abr_tts.server.app import Server
 from abr_tts.server.config import load
 from abr_tts.wire import messages as m
@@ -108,6 +108,9 @@ def test_the_servers_close_code_reaches_the_page():
         (LINK, {"kbps": MOST_KBPS + 1}, 400),
         (LINK, {"delay_ms": 2001}, 400),
         (LINK, {"kbps": -1}, 400),
+        (LINK, {"kbps": 1e-300}, 400),
+        (LINK, {"kbps": 0.999}, 400),
+        (LINK, {"kbps": LEAST_KBPS}, 200),
         (LINK, {"kbps": float("nan")}, 400),
         (LINK, {"kbps": True}, 400),
         (LINK, {"kbps": "40"}, 400),
@@ -141,6 +144,38 @@ def test_links_are_many_and_not_endless_and_one_in_use_is_not_taken_away():
                 await near.start("One.", rung="pcm22")
             forgotten = json.loads((await put(server, "another-0", delay_ms=1))[1])
             assert forgotten == {"kbps": MOST_KBPS, "delay_ms": 1}
+
+    run(main())
+
+
+def test_one_link_takes_some_connections_and_not_one_more():
+    async def main():
+        async with demonstrating() as server, contextlib.AsyncExitStack() as stack:
+            for _ in range(MOST_USERS):
+                await stack.enter_async_context(through(server))
+            with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+                async with through(server):
+                    pass
+            assert (refused.value.status, refused.value.headers["Retry-After"]) == (503, "10")
+            async with through(server, "another-link"):
+                pass
+
+    run(main())
+
+
+def test_a_page_on_a_dead_link_is_told_to_try_again(monkeypatch):
+    monkeypatch.setattr("abr_tts.demo.links.JOIN_S", 0.1)
+
+    async def main():
+        async with demonstrating() as server:
+            await put(server, kbps=0)
+            with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+                async with through(server):
+                    pass
+            assert refused.value.status == 503
+            await put(server, kbps=5_000)
+            async with through(server) as near:
+                await near.start("One.", rung="pcm22")
 
     run(main())
 

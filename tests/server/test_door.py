@@ -200,3 +200,20 @@ async def test_until_the_engine_has_loaded_readyz_says_no_and_a_stream_is_told_t
         assert (await get(server.http_url + "/readyz"))[0] == 200
         assert await client.start("now")
     await server.stop()
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/metrics", "/v1/stream", "/nowhere", "/admin/live"])
+async def test_every_answer_forbids_browsers_to_guess_run_or_frame_it(door, path):
+    async with aiohttp.ClientSession() as http, http.get(door.http_url + path) as answer:
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+        assert ("Access-Control-Allow-Origin" in answer.headers) == (path == "/v1/stream")
+
+
+async def test_a_page_of_elsewhere_can_read_why_it_is_refused(door):
+    headers = {"Origin": "https://elsewhere.example"}
+    async with (
+        aiohttp.ClientSession() as http,
+        http.get(door.url.replace("ws", "http", 1), headers=headers) as no,
+    ):
+        assert (no.status, no.headers["Access-Control-Allow-Origin"]) == (403, "*")

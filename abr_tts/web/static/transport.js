@@ -114,7 +114,9 @@ async function refusal(url, protocols) {
   /** @type {Record<string, string>} */
   const headers = key ? { Authorization: `Bearer ${key}` } : {};
   const address = url.replace(/^ws/, 'http');
-  const answer = await fetch(address, { headers, cache: 'no-store' }).catch(() => null);
+  const answer = await fetch(address, { headers, cache: 'no-store' }).catch(() =>
+    key ? unkeyed(address) : null,
+  );
   if (answer?.status === 401)
     return new AbrError('unauthorized', 'the server wants a key, and this is none of its keys');
   if (answer?.status === 403)
@@ -126,6 +128,17 @@ async function refusal(url, protocols) {
     {},
     Number(answer.headers.get('Retry-After')) || null,
   );
+}
+
+/**
+ * The server of another site may be asked without a key alone; what it says of the page's origin holds anyway.
+ *
+ * @param {string} address
+ * @returns {Promise<Response | null>}
+ */
+async function unkeyed(address) {
+  const answer = await fetch(address, { cache: 'no-store' }).catch(() => null);
+  return answer?.status === 403 ? answer : null;
 }
 
 /**
