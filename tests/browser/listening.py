@@ -33,6 +33,19 @@ def gaps(samples, shortest):
     return [(int(begin), int(end)) for begin, end in runs if end - begin >= shortest]
 
 
+def spoken(samples):
+    """
+    What is heard from the first sample to the last, less silences of half a millisecond and more.
+
+    A machine that is too busy to run the page in time makes such gaps; they cost time and no sample.
+    """
+    heard = span(samples)
+    keep = np.ones(len(heard), bool)
+    for begin, end in gaps(heard, 24):
+        keep[begin:end] = False
+    return heard[keep]
+
+
 def sounding(samples):
     """How many samples are not of a silence of half a millisecond or more."""
     return len(samples) - sum(end - begin for begin, end in gaps(samples, 24))

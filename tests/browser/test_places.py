@@ -6,7 +6,7 @@ import pytest
 
 from ..server.harness import eventually
 from .cdp import Browser
-from .listening import recorded, span
+from .listening import recorded, spoken
 from .site import serving
 from .test_pages import until
 
@@ -31,7 +31,7 @@ def test_a_page_without_a_gesture_is_locked_and_a_click_loses_nothing(loop, plai
     report = loop.run(page.run("speech.done"))
     assert report["complete"] and report["stalls"] == 0
     assert ["unlocked", {}] in loop.run(page.run("log"))
-    assert abs(len(span(recorded(loop, page))) - SECONDS * 48_000) < 3
+    assert abs(len(spoken(recorded(loop, page))) - SECONDS * 48_000) < 3
     loop.run(page.close())
 
 
@@ -42,7 +42,7 @@ def test_plain_http_on_a_lan_has_no_worklet_and_speaks(loop, plain, server):
     loop.run(page.click("#speak"))
     report = loop.run(page.run("spoken"))
     assert report["complete"] and set(report["rungs"]) == {"opus24"}
-    assert abs(len(span(recorded(loop, page))) - SECONDS * 48_000) < 0.01 * 48_000
+    assert abs(len(spoken(recorded(loop, page))) - SECONDS * 48_000) < 0.01 * 48_000
     loop.run(page.close())
 
 
@@ -50,7 +50,7 @@ def test_without_workers_the_page_itself_receives(loop, page):
     loop.run(page.run("delete window.Worker; make({rate: 48000}); null"))
     report = loop.run(page.run(f"speak({TEXT!r}, {{rung: 'opus24'}})"))
     assert report["complete"] and report["stalls"] == 0
-    assert abs(len(span(recorded(loop, page))) - SECONDS * 48_000) < 0.01 * 48_000
+    assert abs(len(spoken(recorded(loop, page))) - SECONDS * 48_000) < 0.01 * 48_000
 
 
 def test_a_page_that_is_left_is_not_waited_for_and_speaks_when_it_is_back(loop, browser, server):
@@ -117,7 +117,7 @@ def test_a_loudspeaker_without_whole_frames_is_taken_at_another_rate(loop, page)
     odd = "class extends AudioContext { constructor(wish = {sampleRate: 11025}) { super(wish); } }"
     report = loop.run(page.run(f"make({{Context: {odd}}}); speak({TEXT!r}, {{rung: 'pcm22'}})"))
     assert report["complete"]
-    assert abs(len(span(recorded(loop, page))) - SECONDS * 48_000) < 3
+    assert abs(len(spoken(recorded(loop, page))) - SECONDS * 48_000) < 3
 
 
 def test_a_loudspeaker_that_somebody_closes_is_replaced(loop, page):
@@ -136,7 +136,7 @@ def test_a_fast_link_upgrades_and_says_why(loop, page):
     assert switches and all(detail["reason"] and detail["to"] for detail in switches)
     assert [detail["rung"] for kind, detail in events if kind == "played"][-1] in report["rungs"]
     assert len(report["rungs"]) > 1
-    assert abs(len(span(recorded(loop, page))) - 2 * SECONDS * 48_000) < 0.01 * 48_000
+    assert abs(len(spoken(recorded(loop, page))) - 2 * SECONDS * 48_000) < 0.01 * 48_000
 
 
 def test_the_policy_of_these_pages_forbids_what_the_player_does_without(loop, browser, server):
