@@ -40,7 +40,8 @@ def test_a_click_is_heard_within_150_ms(loop, browser, server, capsys):
 @pytest.fixture
 def heard(loop, browser, server):
     """
-    What a script makes a new page say, and its report: of three attempts the first without a gap, or the last.
+    What a script makes a new page say, and its report: of three attempts the first without a gap, or the
+    last.
 
     A machine that is too busy makes gaps of its own, now and then; a fault makes them each time.
     """
