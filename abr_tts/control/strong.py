@@ -28,7 +28,7 @@ EVERY_S = 0.3
 MADE_S = 3.0
 """Seconds of speech that are counted on while the engine may make more. A guess: a sentence."""
 
-LATE_LEAD_S, LIGHT_KBPS, HEAVY_LATE_S = 3.0, 128.0, 0.25
+LATE_LEAD_S, LIGHT_KBPS, HEAVY_LATE_S = 3.0, 128.0, 0.18
 """Seconds of bank from which upgrades go on though something is late, since to break off is heard: at
 rungs below this rate (all Opus, no PCM) however late it is, at others up to so many seconds. Guesses."""
 

@@ -44,8 +44,8 @@ def test_on_a_thin_link_upgrades_wait_until_an_outage_could_be_bridged():
     [
         (150, LATE_LEAD_S - 1, 10.4, "late"),
         (150, LATE_LEAD_S + 3, 10.4, "rate"),
-        (4_000, LATE_LEAD_S + 3, 10.4, "rate"),
-        (4_000, LATE_LEAD_S + 3, 10.7, "late"),
+        (4_000, LATE_LEAD_S + 3, 10.36, "rate"),
+        (4_000, LATE_LEAD_S + 3, 10.4, "late"),
     ],
 )
 def test_what_is_late_breaks_off_what_is_heavy_and_what_has_little_beneath(kbps, banked_s, at, code):
