@@ -68,6 +68,8 @@ INPUTS: dict[str, dict[str, str]] = {
     "pause": {},
     "resume": {},
     "cancel": {},
+    "detach": {},
+    "attach": {"handle": COUNT, "wanted": LIST, "played": COUNT, "remembered": ANY},
     "timer": {},
 }
 """Inputs by name, and what stands beside `now`."""

@@ -88,6 +88,8 @@ class Library:
     """The ctypes library, with every one of SIGNATURES declared."""
     numbers: ModuleType = field(repr=False, compare=False)
     """opuslib, for the constants of opus_defines.h; its calls are not used."""
+    complexity: int = 9
+    """How hard encoders of streams work, 0 to 10 (see `opus.Encoder`)."""
 
     def error(self, what: str, number: int) -> OpusError:
         """An exception that says what failed, in libopus' own words."""

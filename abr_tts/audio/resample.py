@@ -1,15 +1,18 @@
 """
-Changing the sample rate, in a stream or a frame at a time, by soxr.
+Changing the sample rate, in a stream or a frame at a time, by soxr or by what is given instead.
 
 soxr's HQ float32 streams have zero net delay and give the bits of one shot however the input
-is cut; int16 mode dithers and is not used. Knows samples and rates; it must not know who
-plays them.
+is cut; int16 mode dithers and is not used. Another `Resampler`, such as that of `torch_resample`,
+keeps the same lengths and is no later, so that nothing but samples depends on which it is. Knows
+samples and rates; it must not know who plays them.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from math import ceil
+from typing import Protocol
 
 import numpy as np
 import soxr
@@ -27,6 +30,74 @@ LOOKAHEAD_S = 312 / 48_000
 LAG_STEP_S, LAG_PROBE_S = 0.005, 2.0
 """`lag_frames` pushes silence in steps this long, for so long: longer than any lump of soxr."""
 
+NAMES = ("soxr", "torchaudio")
+"""What `by_name` knows."""
+
+Float32 = NDArray[np.float32]
+
+
+class Chunks(Protocol):
+    """The filter's state of one stream."""
+
+    def resample_chunk(self, samples: Float32, last: bool) -> Float32:
+        """
+        Next input, float32, shape (n,), n ≥ 0 → what is ready, float32, shape (m,), m ≥ 0.
+
+        Output sample k lies at the time of input sample k·in/out: no delay. With `last` silence
+        follows, and all that the input's length gives comes out, or a little more.
+        """
+
+
+class Resampler(Protocol):
+    """
+    A way to change rates. Those that are equal are alike and may stand for each other.
+
+    None may be later than `lag_frames` says of soxr: a stream is paced by that alone, so that its
+    decisions, and a replay of them, are the same by any resampler.
+    """
+
+    def stream(self, in_rate: int, out_rate: int) -> Chunks:
+        """The state of a new stream, between two rates that differ."""
+
+    def whole(self, samples: Float32, in_rate: int, out_rate: int) -> Float32:
+        """One shot: float32, shape (n,) → float32, n·out/in samples, give or take one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Soxr:
+    """soxr, at the one quality of this house."""
+
+    def stream(self, in_rate: int, out_rate: int) -> Chunks:
+        """Bit for bit one shot, however it is cut."""
+        chunks: Chunks = soxr.ResampleStream(in_rate, out_rate, 1, dtype="float32", quality=QUALITY)
+        return chunks
+
+    def whole(self, samples: Float32, in_rate: int, out_rate: int) -> Float32:
+        """Bit for bit the stream."""
+        out: Float32 = soxr.resample(samples, in_rate, out_rate, QUALITY)
+        return out
+
+
+SOXR = Soxr()
+"""What is used where nothing else is asked for."""
+
+
+def by_name(name: str, device: str = "auto") -> Resampler:
+    """
+    The resampler of one of NAMES; `device` is for torchaudio alone, see `torch_resample.find`.
+
+    Raises:
+        MissingDependency: its library is not installed, or cannot be loaded.
+        ValueError: no such name or device.
+    """
+    if name == "soxr":
+        return SOXR
+    if name == "torchaudio":
+        from . import torch_resample
+
+        return torch_resample.find(device)
+    raise ValueError(f"no resampler is called {name!r}; there are: {', '.join(NAMES)}")
+
 
 @cache
 def lag_frames(in_rate: int, out_rate: int) -> int:
@@ -34,9 +105,9 @@ def lag_frames(in_rate: int, out_rate: int) -> int:
     Frames of later input that must be pushed before an output frame and its lookahead are surely out.
 
     With k + lag_frames(…) whole frames pushed, in whatever chunks, `StreamResampler` has handed
-    out k frames and LOOKAHEAD_S more. Measured on soxr itself, which hands its output out in
-    lumps: 3 between 16, 22.05, 24 and 48 kHz (up to 42 ms late), up to 9 with 8 kHz, 1 when the
-    rates are equal.
+    out k frames and LOOKAHEAD_S more, by any resampler. Measured on soxr itself, which hands its
+    output out in lumps: 3 between 16, 22.05, 24 and 48 kHz (up to 42 ms late), up to 9 with 8 kHz,
+    1 when the rates are equal.
     """
     stream, step = StreamResampler(in_rate, out_rate), np.zeros(round(in_rate * LAG_STEP_S), np.float32)
     taken = given = 0
@@ -53,20 +124,20 @@ class StreamResampler:
     """
     A stream of float32 samples from `in_rate` to `out_rate` Hz.
 
-    The concatenated output is `convert(whole input)` bit for bit, however the input was cut;
-    when a piece is handed out depends on the cuts (see `lag_frames`). With equal rates samples
-    pass through.
+    The concatenated output is `convert(whole input)` however the input was cut, bit for bit by
+    soxr; when a piece is handed out depends on the cuts (see `lag_frames`). With equal rates
+    samples pass through.
     """
 
-    def __init__(self, in_rate: int, out_rate: int) -> None:
+    def __init__(self, in_rate: int, out_rate: int, resampler: Resampler = SOXR) -> None:
         self.in_rate, self.out_rate = in_rate, out_rate
         self._taken = self._given = 0
         self._finished = False
-        self._stream: soxr.ResampleStream | None = None
+        self._stream: Chunks | None = None
         if in_rate != out_rate:
-            self._stream = soxr.ResampleStream(in_rate, out_rate, 1, dtype="float32", quality=QUALITY)
+            self._stream = resampler.stream(in_rate, out_rate)
 
-    def push(self, samples: NDArray[np.float32]) -> NDArray[np.float32]:
+    def push(self, samples: Float32) -> Float32:
         """
         Next input, float32, shape (n,), n ≥ 0 → what is ready, float32, shape (m,), m ≥ 0.
 
@@ -75,18 +146,18 @@ class StreamResampler:
         """
         return self._run(samples, last=False)
 
-    def finish(self) -> NDArray[np.float32]:
+    def finish(self) -> Float32:
         """The rest, so that the whole is round(n·out/in) samples long; then nothing may follow."""
         out = self._run(np.zeros(0, np.float32), last=True)
         self._finished = True
         return out
 
-    def _run(self, samples: NDArray[np.float32], last: bool) -> NDArray[np.float32]:
+    def _run(self, samples: Float32, last: bool) -> Float32:
         check_samples(samples, np.float32)
         if self._finished:
             raise ValueError("the resampler was finished")
         self._taken += len(samples)
-        out: NDArray[np.float32] = samples
+        out = samples
         if self._stream is not None:
             out = self._stream.resample_chunk(np.ascontiguousarray(samples), last=last)
         if last:
@@ -95,19 +166,20 @@ class StreamResampler:
         return out
 
 
-def convert(samples: NDArray[np.float32], in_rate: int, out_rate: int) -> NDArray[np.float32]:
+def convert(samples: Float32, in_rate: int, out_rate: int, resampler: Resampler = SOXR) -> Float32:
     """One shot: float32, shape (n,) → float32, shape (round(n·out/in),), half up."""
-    stream = StreamResampler(in_rate, out_rate)
+    stream = StreamResampler(in_rate, out_rate, resampler)
     return np.concatenate([stream.push(samples), stream.finish()])
 
 
 def resample_window(
-    prev: NDArray[np.float32],
-    frame: NDArray[np.float32],
-    following: NDArray[np.float32],
+    prev: Float32,
+    frame: Float32,
+    following: Float32,
     in_rate: int,
     out_rate: int,
-) -> NDArray[np.float32]:
+    resampler: Resampler = SOXR,
+) -> Float32:
     """
     One 20 ms frame at another rate, from itself and its neighbours, without any state.
 
@@ -127,10 +199,10 @@ def resample_window(
         return frame
     window = np.concatenate([prev, frame, following])
     check_samples(window, np.float32)
-    return fit(soxr.resample(window, in_rate, out_rate, QUALITY), 3 * out_size)[out_size : 2 * out_size]
+    return fit(resampler.whole(window, in_rate, out_rate), 3 * out_size)[out_size : 2 * out_size]
 
 
-def fit(samples: NDArray[np.float32], length: int) -> NDArray[np.float32]:
+def fit(samples: Float32, length: int) -> Float32:
     """The samples cut or filled with zeros to exactly `length`."""
     if len(samples) >= length:
         return samples[:length]

@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..control.controller import BANK, Controller, Decision, Learner, Observation
+from ..control.estimate import Estimate
 from ..control.policy import Policy
 from ..errors import AbrError, LocalError
-from ..stream.core import CoreSetup, StreamCore
+from ..stream.core import Attachment, CoreSetup, StreamCore
 from ..stream.outputs import Encode
 from ..stream.pacer import KernelSample
 from ..stream.recorder import RecordedCore
@@ -120,7 +121,7 @@ def replay(trace: Trace) -> Replayed:
         BadTrace: the header makes no core.
     """
     terms = _terms(trace)
-    difference = _run(trace, terms, _made(trace, terms))
+    difference = _run(trace, terms, lambda remembered: _made(trace, terms, remembered))
     inputs = [entry for entry in trace.entries if entry.is_input]
     start = trace.header["now"]
     seconds = inputs[-1].record["now"] - start if inputs else 0.0
@@ -137,10 +138,14 @@ def judge(trace: Trace, policy: Policy) -> Verdict:
         NoCommonFormat: the listener decodes nothing of the other policy's ladder.
     """
     recorded = _terms(trace)
-    other = replace(recorded, policy=policy, rung=None).controller()
-    start = float(trace.header["now"])
-    watcher = _Watcher(_made(trace, recorded), other, start)
-    _run(trace, recorded, watcher)
+    other = replace(recorded, policy=policy, rung=None)
+    watcher = _Watcher(float(trace.header["now"]))
+
+    def both(remembered: Estimate | None) -> Controller:
+        watcher.ask(_made(trace, recorded, remembered), replace(other, remembered=remembered).controller())
+        return watcher
+
+    _run(trace, recorded, both)
     return Verdict(
         policy.name, tuple(watcher.looks), _stretches(watcher.looks, watcher.last_s),
         watcher.asked, watcher.otherwise, watcher.first_s,
@@ -159,17 +164,23 @@ def _terms(trace: Trace) -> Terms:
     return terms
 
 
-def _made(trace: Trace, terms: Terms) -> Controller:
+def _made(trace: Trace, terms: Terms, remembered: Estimate | None) -> Controller:
     try:
-        return terms.controller()
+        return replace(terms, remembered=remembered).controller()
     except (TypeError, ValueError, AbrError) as error:
         raise BadTrace(f"{trace.source}:1: the header makes no controller: {error}") from None
 
 
-def _run(trace: Trace, terms: Terms, controller: Controller) -> Difference | None:
-    """Feed a new core with the trace's inputs; where it parts from the trace."""
+def _run(trace: Trace, terms: Terms, make: Callable[[Estimate | None], Controller]) -> Difference | None:
+    """
+    Feed a new core with the trace's inputs; where it parts from the trace.
+
+    Args:
+        make: a controller for the stream's first connection, and for each later one.
+    """
     header, lines = trace.header, list[str]()
     try:
+        controller = make(terms.remembered)
         setup = CoreSetup(header["handle"], terms.rate, controller, NO_CODEC, **header["limits"])
         core = RecordedCore(setup, terms, header["now"], lines.append, header["product"])
     except (TypeError, ValueError) as error:
@@ -179,8 +190,8 @@ def _run(trace: Trace, terms: Terms, controller: Controller) -> Difference | Non
     for entry in trace.entries:
         if entry.is_input:
             try:
-                job = _drain(core, _feed(core, entry.record, job))
-            except (TypeError, ValueError, LookupError, RuntimeError, ArithmeticError) as error:
+                job = _drain(core, _feed(core, entry.record, job, make))
+            except (AbrError, TypeError, ValueError, LookupError, RuntimeError, ArithmeticError) as error:
                 at_s = entry.record["now"] - header["now"]
                 refused = Difference(entry.line, at_s, f"the core refuses {entry.kind}: {error}")
                 break
@@ -196,9 +207,19 @@ def _drain(core: StreamCore, job: EncodeJob | None) -> EncodeJob | None:
     return job
 
 
-def _feed(core: StreamCore, record: Record, job: EncodeJob | None) -> EncodeJob | None:
+def _feed(
+    core: StreamCore,
+    record: Record,
+    job: EncodeJob | None,
+    make: Callable[[Estimate | None], Controller],
+) -> EncodeJob | None:
     """One input; the job that is out after it."""
     kind, now = record["in"], record["now"]
+    if kind == "attach":
+        known = None if record["remembered"] is None else Estimate(**record["remembered"])
+        wanted = {int(track): int(pts) for track, pts in record["wanted"]}
+        core.attach(Attachment(record["handle"], make(known), wanted, record["played"], known), now)
+        return job
     if kind == "encoded":
         if job is None:
             raise ValueError("there is no job to be encoded")
@@ -231,6 +252,7 @@ _INPUTS: dict[str, Callable[[StreamCore, Record, float], None]] = {
     "pause": lambda core, record, now: core.pause(now),
     "resume": lambda core, record, now: core.resume(now),
     "cancel": lambda core, record, now: core.cancel(now),
+    "detach": lambda core, record, now: core.detach(now),
     "timer": lambda core, record, now: core.handle_timer(now),
 }
 
@@ -241,13 +263,17 @@ _INPUTS: dict[str, Callable[[StreamCore, Record, float], None]] = {
 class _Watcher:
     """Decides as the recorded controller, and asks the other one the same."""
 
-    def __init__(self, recorded: Controller, other: Controller, start: float) -> None:
-        self._recorded, self._other, self._start = recorded, other, start
-        self._learners = [one for one in (recorded, other) if isinstance(one, Learner)]
+    def __init__(self, start: float) -> None:
+        self._start = start
         self.looks: list[Look] = []
         self.last_s = 0.0
         self.asked = self.otherwise = 0
         self.first_s: float | None = None
+
+    def ask(self, recorded: Controller, other: Controller) -> None:
+        """From here on these two, on another connection."""
+        self._recorded, self._other = recorded, other
+        self._learners = [one for one in (recorded, other) if isinstance(one, Learner)]
 
     def decide(self, seen: Observation) -> Decision | None:
         """The recorded controller's decision."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from ..audio.libopus import Library
 from ..audio.opus import Encoder
-from ..audio.resample import StreamResampler
+from ..audio.resample import SOXR, Resampler, StreamResampler
 from ..control.ladder import Rung
 
 SPARES = 8
@@ -33,50 +33,52 @@ class Coder:
     resampler: StreamResampler
 
 
-Kind = tuple[Library, int, str, int]
-"""Library, Hz of the timeline, family, Hz of the rung: what one coder can serve by a retune."""
+Kind = tuple[Library, int, str, int, Resampler]
+"""Library, Hz of the timeline, family, Hz of the rung, resampler: what one coder can serve by a retune."""
 
 _spares: dict[Kind, deque[Coder]] = {}
 """By kind. A deque's `append` and `pop` are atomic, so that any thread may take and restock."""
 
 
-def make(library: Library, rung: Rung, rate: int) -> Coder:
+def make(library: Library, rung: Rung, rate: int, resampler: Resampler = SOXR) -> Coder:
     """A new coder for `rung`, of a timeline of `rate` Hz."""
     encoder = None
     if rung.codec == "opus":
-        encoder = Encoder(library, kbps=round(rung.kbps), rate=rung.sample_rate)
-    return Coder(encoder, StreamResampler(rate, rung.sample_rate))
+        encoder = Encoder(
+            library, kbps=round(rung.kbps), rate=rung.sample_rate, complexity=library.complexity
+        )
+    return Coder(encoder, StreamResampler(rate, rung.sample_rate, resampler))
 
 
-def take(library: Library, rung: Rung, rate: int) -> Coder:
+def take(library: Library, rung: Rung, rate: int, resampler: Resampler = SOXR) -> Coder:
     """A coder for `rung` that was never used: a spare, else a new one."""
     try:
-        coder = _spares[_kind(library, rung, rate)].pop()
+        coder = _spares[_kind(library, rung, rate, resampler)].pop()
     except (KeyError, IndexError):
-        return make(library, rung, rate)
+        return make(library, rung, rate, resampler)
     if coder.encoder and coder.encoder.kbps != round(rung.kbps):
         coder.encoder.retune(round(rung.kbps))
     return coder
 
 
-def stock(library: Library, rung: Rung, rate: int) -> None:
+def stock(library: Library, rung: Rung, rate: int, resampler: Resampler = SOXR) -> None:
     """Keep spares of this kind from now on, and make them."""
-    spares = _spares.setdefault(_kind(library, rung, rate), deque())
+    spares = _spares.setdefault(_kind(library, rung, rate, resampler), deque())
     while len(spares) < SPARES:
-        spares.append(make(library, rung, rate))
+        spares.append(make(library, rung, rate, resampler))
 
 
-def restock(library: Library, rung: Rung, rate: int) -> None:
+def restock(library: Library, rung: Rung, rate: int, resampler: Resampler = SOXR) -> None:
     """Make one spare of this kind, if they are kept and one is missing."""
-    spares = _spares.get(_kind(library, rung, rate))
+    spares = _spares.get(_kind(library, rung, rate, resampler))
     if spares is not None and len(spares) < SPARES:
-        spares.append(make(library, rung, rate))
+        spares.append(make(library, rung, rate, resampler))
 
 
-def spares_of(library: Library, rung: Rung, rate: int) -> int:
+def spares_of(library: Library, rung: Rung, rate: int, resampler: Resampler = SOXR) -> int:
     """How many spares of this kind there are."""
-    return len(_spares.get(_kind(library, rung, rate), ()))
+    return len(_spares.get(_kind(library, rung, rate, resampler), ()))
 
 
-def _kind(library: Library, rung: Rung, rate: int) -> Kind:
-    return library, rate, rung.family, rung.sample_rate
+def _kind(library: Library, rung: Rung, rate: int, resampler: Resampler) -> Kind:
+    return library, rate, rung.family, rung.sample_rate, resampler

@@ -8,28 +8,28 @@ when it is due. `now` is seconds on any monotonic clock and never goes back. One
 core.
 
 Inputs: `push_pcm`, `mark`, `end_clause`, `end_pcm`, `encoded`, `sent`, `report`, `received`,
-`pause`, `resume`, `cancel`, `handle_timer`. Outputs: `Encode`, `Transmit`, `Notice`, `Credit`.
-Encoding is an output whose result returns as the input `encoded`: the live server runs the
-job on a thread, a simulator in place.
+`pause`, `resume`, `cancel`, `detach`, `attach`, `handle_timer`. Outputs: `Encode`, `Transmit`,
+`Notice`, `Credit`.
+
+Encoding is an output whose result returns as the input `encoded`: a thread or the simulator runs it.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from ..audio.libopus import Library
 from ..audio.timeline import Timeline
-from ..control.controller import BANK, UPGRADE, Controller, Decision, Learner, Observation, Plan
-from ..control.ladder import Rung
-from ..units import FRAME_TICKS, samples_to_ticks, seconds_to_ticks, ticks_to_samples
+from ..control.controller import BANK, MOST_OUTSTANDING_BYTES, UPGRADE, Decision, Learner, Plan
+from ..units import FRAME_TICKS, samples_to_ticks, seconds_to_ticks, ticks_to_ms, ticks_to_samples
 from ..wire.compact import PACKETS_MOST
 from ..wire.messages import Audio, BitRateHint, Mark, StreamEnd
 from .layers import Layers
+from .outlook import Outlook
 from .outputs import (
     Clamped,
     Credit,
@@ -43,35 +43,17 @@ from .outputs import (
     Transmit,
     Transmitted,
 )
-from .pacer import NOTHING, Cargo, KernelSample, Pacer, frames_between, most_frames
+from .pacer import NOTHING, Cargo, KernelSample, Pacer, most_frames
 from .playhead import EngineMeter, PlayHead
-from .track import PREROLL_PACKETS, EncodeJob, encode_lag
+from .retention import Again, Retention
+from .setup import Attachment, CoreSetup
+from .track import PREROLL_PACKETS, EncodeJob, Track
+
+__all__ = ["Attachment", "CoreSetup", "StreamCore"]
 
 KEEP_BEHIND_FRAMES = PREROLL_PACKETS + 2
 """Frames of the timeline kept behind the play head: a track that opens at the head feeds its
 pre-roll and its resampler's context from before it."""
-
-
-@dataclass(frozen=True, slots=True)
-class CoreSetup:
-    """
-    What a core is made with.
-
-    Args:
-        handle: the stream's small integer on its connection.
-        rate: Hz of the engine and so of the timeline.
-        controller: chooses what is sent.
-        library: the libopus that encodes.
-        max_ahead_s: the engine gets no credit while it is this far ahead of the listener.
-        max_lead_s: nothing is sent that would lead the listener by more.
-    """
-
-    handle: int
-    rate: int
-    controller: Controller
-    library: Library
-    max_ahead_s: float = 30.0
-    max_lead_s: float = 30.0
 
 
 class StreamCore:
@@ -81,13 +63,19 @@ class StreamCore:
         self._setup = setup
         self._timeline = Timeline(setup.rate)
         self._pacer = Pacer(seconds_to_ticks(setup.max_lead_s))
-        self._layers = Layers(setup.handle, setup.rate, setup.library)
+        self._layers = Layers(setup.handle, setup.rate, setup.library, setup.resampler)
         self._head, self._engine = PlayHead(), EngineMeter()
+        parts = self._timeline, self._layers, self._pacer, self._head, self._engine
+        self._outlook = Outlook(setup.rate, *parts)
         self._learner = setup.controller if isinstance(setup.controller, Learner) else None
         self._outputs: deque[Output] = deque([Credit(1)])
         self._job: EncodeJob | None = None
         self._unsent: deque[Cargo] = deque()
-        self._retained: tuple[deque[Retained], deque[Retained]] = (deque(), deque())
+        self._kept = Retention()
+        self._again: deque[Again | StreamEnd] = deque()
+        """What is told again after a reconnect, before anything new."""
+        self._end: StreamEnd | None = None
+        self._attached = True
         self._plan: Plan | None = None
         self._again_at: float | None = None
         self._clause_running = True
@@ -110,6 +98,7 @@ class StreamCore:
         self._engine.begin(now)
         if not self._cancelled:
             pts = samples_to_ticks(self._timeline.produced, self._setup.rate)
+            self._kept.mark(Mark(self._setup.handle, pts, begin, end))
             self._transmit(Mark(self._setup.handle, pts, begin, end))
 
     def end_clause(self, now: float) -> None:
@@ -133,9 +122,9 @@ class StreamCore:
             return
         self._cancelled = True
         self._timeline.release(self._timeline.produced)
-        for retained in self._retained:
-            retained.clear()
-        self._finish("cancelled", ticks_to_samples(self._sent_pts(), self._setup.rate))
+        self._kept.clear()
+        self._again.clear()
+        self._finish("cancelled", ticks_to_samples(self._outlook.sent_pts, self._setup.rate))
 
     # ------------------------------------------------------------ inputs: the network's side
 
@@ -145,13 +134,20 @@ class StreamCore:
         if job is not self._job:
             raise ValueError("this job was not given out, or came back twice")
         self._job = None
-        if not self._cancelled:
+        if self._cancelled:
+            return
+        track = self._layers[job.rank]
+        if track is not None and track.number == job.track and not track.cut:
             for first in range(0, len(packets), PACKETS_MOST):
                 pts = job.pts + first * FRAME_TICKS
                 held = Retained(job.track, pts, tuple(packets[first : first + PACKETS_MOST]))
-                self._retained[job.rank].append(held)
-                self._transmit(Audio(self._setup.handle, held.track, held.pts, held.packets), job.rank)
-            self._advance()
+                self._kept.add(job.rank, held)
+                audio = Audio(self._setup.handle, held.track, held.pts, held.packets)
+                if self._again and job.rank == BANK:
+                    self._again.append(audio)
+                else:
+                    self._transmit(audio, job.rank)
+        self._advance()
 
     def sent(self, size: int, now: float, own: bool = True) -> None:
         """
@@ -200,6 +196,42 @@ class StreamCore:
         self._head.resume(now)
         self._advance()
 
+    def detach(self, now: float) -> None:
+        """The connection is lost: nothing is sent until `attach`, and the engine goes on to its limit."""
+        self._begin(now)
+        self._attached = False
+        self._unsent.clear()
+        self._again.clear()
+        self._advance()
+
+    def attach(self, to: Attachment, now: float) -> None:
+        """
+        Go on on another connection: the bank that the listener lacks in the same bytes, then the rest.
+
+        Afterwards tell what the connection carried before, by `sent` and `received`.
+
+        Raises:
+            ResumeLost: what the listener lacks is not held any more. Nothing has changed.
+        """
+        self._begin(now)
+        bank = self._layers[BANK]
+        makes = None if bank is None else (bank.number, self._makes_from(bank))
+        again = self._kept.again(to.handle, to.wanted, makes)
+        self._setup = replace(self._setup, handle=to.handle, controller=to.controller)
+        self._learner = to.controller if isinstance(to.controller, Learner) else None
+        self._plan, self._attached = None, True
+        self._again.extend(again)
+        if self._end is not None:
+            self._again.append(replace(self._end, stream=to.handle))
+        self._layers.handle = to.handle
+        self._give_up_upgrade(to.wanted)
+        lacking = next((one.pts for one in again if isinstance(one, Audio)), makes[1] if makes else 0)
+        self._pacer.restart(lacking)
+        played = min(to.played, self._outlook.sent_pts)
+        self._head.report(played, ticks_to_ms(max(0, lacking - played)), now, 0.0)
+        self._forget()
+        self._advance(news=True)
+
     def handle_timer(self, now: float) -> None:
         """The time that `get_timer` gave has come."""
         self._begin(now)
@@ -240,12 +272,12 @@ class StreamCore:
     @property
     def lead(self) -> int:
         """Ticks sent and not known to be played."""
-        return self._sent_pts() - self._head.played
+        return self._outlook.lead
 
     @property
     def retained(self) -> tuple[Retained, ...]:
         """Packets sent and not heard, by rank, oldest first."""
-        return tuple(chain(*self._retained))
+        return self._kept.packets
 
     # ------------------------------------------------------------ inside
 
@@ -258,7 +290,7 @@ class StreamCore:
 
     def _heard(self, hint: BitRateHint) -> None:
         wrong = [] if self._pacer.on_received(hint.received) else ["received"]
-        furthest = max(self._sent_pts(), self._layers.next_pts(UPGRADE))
+        furthest = max(self._outlook.sent_pts, self._layers.next_pts(UPGRADE))
         if hint.played > furthest:
             wrong.append("played")
         if wrong:
@@ -273,15 +305,22 @@ class StreamCore:
     def _forget(self) -> None:
         """Free what the listener has played."""
         played = self._head.played
-        for retained in self._retained:
-            while retained and retained[0].end <= played:
-                retained.popleft()
+        self._kept.forget(played, self._pacer.reached[BANK])
         keep = max(0, played - KEEP_BEHIND_FRAMES * FRAME_TICKS)
         first, unfed = ticks_to_samples(keep, self._setup.rate), self._layers.fed_sample(played)
         self._timeline.release(max(0, first if unfed is None else min(first, unfed)))
 
-    def _sent_pts(self) -> int:
-        return self._layers.next_pts(BANK)
+    def _makes_from(self, track: Track) -> int:
+        """Pts of the next packet that `track` will give: of the job that is out, if one is."""
+        job = self._job
+        return job.pts if job is not None and job.track == track.number else track.next_pts
+
+    def _give_up_upgrade(self, wanted: Mapping[int, int]) -> None:
+        """End the upgrade where the listener's part of it ends; another goes on from there."""
+        upgrade = self._layers[UPGRADE]
+        self._kept.cut_upgrade()
+        if upgrade is not None:
+            self._layers.cut(UPGRADE, min(wanted.get(upgrade.number, 0), upgrade.next_pts))
 
     def _advance(self, news: bool = False) -> None:
         """
@@ -293,10 +332,12 @@ class StreamCore:
         self._give_credit()
         if self._finished:
             self._note_drained()
-        if self._cancelled or self._drained:
+        if self._cancelled or self._drained or not self._attached:
             self._again_at = None
+        elif self._again and not self._unsent:
+            self._tell_again()
         elif self._job is None and not self._unsent:
-            if not self._finished and self._timeline.ended and self._sent_pts() >= self._timeline.ready:
+            if not self._finished and self._timeline.ended and self._outlook.sent_pts >= self._timeline.ready:
                 length = self._timeline.length
                 self._finish("done", length if length is not None else self._timeline.produced)
             else:
@@ -314,22 +355,34 @@ class StreamCore:
 
     # ------------------------------------------------------------ what is sent next
 
+    def _tell_again(self) -> None:
+        """The next message that is told again, and what stands before it; as much as may be on the way."""
+        decision = self._decide()
+        most = decision.outstanding_bytes if decision else MOST_OUTSTANDING_BYTES
+        while self._again:
+            message = self._again[0]
+            full = self._pacer.outstanding >= most and self._pacer.outstanding > 0
+            if isinstance(message, Audio) and (full or self._unsent):
+                return
+            self._transmit(self._again.popleft())
+
     def _next_job(self) -> None:
         decision = self._decide()
         if decision is None or not decision.send:
             return
-        frames = min(self._frames(decision), most_frames(decision))
+        frames = min(self._outlook.frames(decision), most_frames(decision))
         if frames and self._pacer.is_open(decision, frames, self.lead):
             track, messages, events = self._layers.join(decision)
             self._job = track.job(self._timeline, decision.pts + frames * FRAME_TICKS)
             self._outputs.append(Encode(self._job))  # before what is written: it takes longest
+            self._kept.opened(messages)
             for message in messages:
                 self._transmit(message)
             self._outputs.extend(Notice(event) for event in events)
 
     def _decide(self) -> Decision | None:
         """Ask the controller, and tell when its plan has changed."""
-        decision = self._setup.controller.decide(self._observe())
+        decision = self._setup.controller.decide(self._outlook.observe(self._now))
         self._again_at = decision.again_at if decision else None
         plan = decision.plan if decision else None
         if plan is not None and (self._plan is None or plan.differs(self._plan)):
@@ -337,41 +390,9 @@ class StreamCore:
             self._outputs.append(Notice(Decided(plan)))
         return decision
 
-    def _frames(self, decision: Decision) -> int:
-        """Frames that the next message carries, 0 to wait for more."""
-        if decision.rank == BANK:
-            return self._bank_frames(decision.rung, decision.pts)
-        until = self._sent_pts() if decision.until is None else decision.until
-        available = frames_between(decision.pts, min(until, self._encodable(decision.rung)))
-        return available
-
-    def _bank_frames(self, rung: Rung, pts: int) -> int:
-        return self._pacer.frames(
-            rung, frames_between(pts, self._encodable(rung)), self.lead,
-            first=self._sent_pts() == 0, ended=self._timeline.ended,
-        )  # fmt: skip
-
-    def _encodable(self, rung: Rung) -> int:
-        """Pts up to which frames can be encoded at `rung` by now."""
-        lag = 0 if self._timeline.ended else encode_lag(rung, self._setup.rate)
-        return self._timeline.ready - lag * FRAME_TICKS
-
-    def _observe(self) -> Observation:
-        layers, head = self._layers, self._head
-        bank = layers.seen(BANK, self._pacer.reached[BANK])
-        upgrade = layers.seen(UPGRADE, self._pacer.reached[UPGRADE])
-        ready = self._timeline.ready
-        # What does not fill a message yet is hidden, so that the controller may do something else.
-        if bank.rung is not None and not self._bank_frames(bank.rung, bank.next_pts):
-            ready = bank.next_pts
-        return Observation(
-            self._now, ready, self._timeline.ended, head.played, self._pacer.outstanding,
-            (bank, upgrade), head.paused,
-            min(head.at(self._now), max(bank.next_pts, upgrade.next_pts)), head.eager,
-            self._engine.making, self._engine.real_time_factor,
-        )  # fmt: skip
-
     def _transmit(self, message: Transmitted, rank: int = BANK) -> None:
+        if not self._attached:
+            return  # it is told again, from what is kept
         cargo = NOTHING
         if isinstance(message, Audio):
             ticks = len(message.packets) * FRAME_TICKS
@@ -385,7 +406,8 @@ class StreamCore:
         self._finished = True
         bank = self._layers[BANK]
         codec = bank.rung.codec if bank else ""
-        self._transmit(StreamEnd(self._setup.handle, length, self._setup.rate, 1, codec, reason))
+        self._end = StreamEnd(self._setup.handle, length, self._setup.rate, 1, codec, reason)
+        self._transmit(self._end)
         self._outputs.append(Notice(Finished(length)))
         if reason == "cancelled":
             self._drained = True
@@ -393,6 +415,6 @@ class StreamCore:
     def _note_drained(self) -> None:
         """A listener is done once it played into the last frame: it may report the true end."""
         heard = self._head.played > self._timeline.ready - FRAME_TICKS
-        if heard and not self._unsent and not self._drained:
+        if heard and self._attached and not (self._unsent or self._again or self._drained):
             self._drained = True
             self._outputs.append(Notice(Drained()))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..audio.opus import Decoder, Library
 from ..audio.pcm import decode_pcm16, to_float, ulaw_decode
-from ..audio.resample import fit, resample_window
+from ..audio.resample import SOXR, Resampler, fit, resample_window
 from ..errors import OpusError, PlayoutError
 from ..units import FRAME_TICKS, TICKS_PER_SECOND, frame_samples
 from ..wire.messages import Track
@@ -32,15 +32,18 @@ class TrackDecoder:
         track: how the track is coded and where it starts.
         library: libopus; only Opus tracks need it.
         out_rate: Hz of the frames that come out.
+        resampler: brings the track to it.
 
     Raises:
         PlayoutError: `bad_format`: a codec, rate or channel count that cannot be played.
     """
 
-    def __init__(self, track: Track, library: Library | None, out_rate: int) -> None:
+    def __init__(
+        self, track: Track, library: Library | None, out_rate: int, resampler: Resampler = SOXR
+    ) -> None:
         self._opus: Decoder | None = None
         self.rate, self._decode = self._open(track, library)
-        self._out_rate = out_rate
+        self._out_rate, self._resampler = out_rate, resampler
         self._size = frame_samples(self.rate)
         self._duration = track.duration
         self._silence = np.zeros(self._size, np.float32)
@@ -101,7 +104,7 @@ class TrackDecoder:
             before = here[::-1] if pts else self._silence
         if last or after is None:
             after = self._silence if last else here[::-1]
-        return resample_window(before, here, after, self.rate, self._out_rate)
+        return resample_window(before, here, after, self.rate, self._out_rate, self._resampler)
 
     def close(self) -> None:
         """Free the decoder."""

@@ -9,6 +9,7 @@ was chosen, nor when frames are sent.
 from __future__ import annotations
 
 from ..audio.libopus import Library
+from ..audio.resample import SOXR, Resampler
 from ..control.controller import BANK, Decision, Layer
 from ..units import FRAME_TICKS
 from ..wire.messages import Switch
@@ -23,10 +24,14 @@ class Layers:
         handle: the stream's number on its connection.
         rate: Hz of the timeline.
         library: the libopus that encodes.
+        resampler: brings the timeline to a rung's rate.
     """
 
-    def __init__(self, handle: int, rate: int, library: Library) -> None:
-        self._handle, self._rate, self._library = handle, rate, library
+    def __init__(self, handle: int, rate: int, library: Library, resampler: Resampler = SOXR) -> None:
+        self.handle = handle
+        """The stream's number on its connection; another one after a reconnect."""
+        self._rate = rate
+        self._library, self._resampler = library, resampler
         self._live: dict[int, Track] = {}
         self._opened = 0
 
@@ -41,13 +46,21 @@ class Layers:
 
     def fed_sample(self, played: int) -> int | None:
         """First sample of the timeline that a track which may go on has not taken yet."""
-        going = (t for t in self._live.values() if t.rank == BANK or t.next_pts > played)
+        going = (t for t in self._live.values() if not t.cut and (t.rank == BANK or t.next_pts > played))
         return min((track.fed_sample for track in going), default=None)
 
     def seen(self, rank: int, received: int) -> Layer:
         """A layer as controllers see it; `received` is told by the pacer."""
         track = self._live.get(rank)
         return Layer(max(0, track.next_pts), track.rung, received) if track else Layer(0)
+
+    def cut(self, rank: int, pts: int) -> None:
+        """The live track of a layer ends at `pts`: what the layer carries from there on is another track."""
+        track = self._live.get(rank)
+        if track is not None and pts > track.start:
+            track.next_pts, track.cut = pts, True
+        else:
+            self._live.pop(rank, None)
 
     def join(self, decision: Decision) -> tuple[Track, list[TrackMessage | Switch], list[Opened | Switched]]:
         """
@@ -58,7 +71,7 @@ class Layers:
         """
         old = self._live.get(decision.rank)
         joins = old is not None and max(0, old.next_pts) == decision.pts
-        if old is None or not joins or old.rung.family != decision.rung.family:
+        if old is None or old.cut or not joins or old.rung.family != decision.rung.family:
             return self._open(decision, old, joins)
         if old.rung == decision.rung:
             return old, [], []
@@ -72,9 +85,9 @@ class Layers:
         # One frame earlier where the old track holds that frame: the listener fades over it.
         overlap = FRAME_TICKS if old is not None and joins and decision.pts > old.start else 0
         start, rung = decision.pts - overlap, decision.rung
-        track = Track(self._opened, decision.rank, rung, start, self._rate, self._library)
+        track = Track(self._opened, decision.rank, rung, start, self._rate, self._library, self._resampler)
         opened = TrackMessage(
-            self._handle, track.number, track.rank, rung.name, rung.codec, rung.sample_rate, 1,
+            self.handle, track.number, track.rank, rung.name, rung.codec, rung.sample_rate, 1,
             track.start, track.preroll,
         )  # fmt: skip
         messages: list[TrackMessage | Switch] = [opened]
@@ -94,6 +107,6 @@ class Layers:
     ) -> tuple[Switch, Switched]:
         source, target, reason = (before or track).rung, decision.rung, decision.reason
         message = Switch(
-            self._handle, track.number, source.name, target.name, at, length, reason.sentence
+            self.handle, track.number, source.name, target.name, at, length, reason.sentence
         )  # fmt: skip
         return message, Switched(track.number, track.rank, source, target, at, length, reason)

@@ -73,13 +73,17 @@ class Pacer:
 
     def __init__(self, max_lead_ticks: int) -> None:
         self._max_lead = max_lead_ticks
+        self.restart(0)
+
+    def restart(self, banked: int) -> None:
+        """Another connection: nothing was sent on it yet. The listener has the bank up to `banked`."""
         self._sent = 0
         self._received = 0
         self._kernel = 0
         self._own: deque[tuple[int, Cargo]] = deque()
         self._own_ticks = 0
         self._rtt_s = self._kernel_rtt_s = math.inf
-        self.reached = [0, 0]
+        self.reached = [banked, 0]
         """By rank, pts up to which the layer is known to have arrived."""
 
     @property
@@ -155,17 +159,20 @@ class Pacer:
             and (decision.rank != BANK or lead < self._max_lead)
         )
 
-    def frames(self, rung: Rung, available: int, lead: int, *, first: bool, ended: bool) -> int:
+    def frames(
+        self, rung: Rung, available: int, lead: int, *, first: bool, ended: bool, bundle: int = 0
+    ) -> int:
         """
         Frames for the next message, 0 to wait for more.
 
         The first message of an utterance carries one frame, because nothing is heard before
-        it; later ones are full unless the speech ends or the listener is short of it.
+        it; later ones are full unless the speech ends or the listener is short of it. Either
+        carries up to `bundle` frames where so many are there.
         """
         if first:
-            return min(1, available)
+            return min(max(1, bundle), available)
         if available >= rung.frames_per_message:
-            return rung.frames_per_message
+            return max(rung.frames_per_message, min(bundle, available))
         return available if ended or lead < LOW_LEAD_TICKS else 0
 
 
@@ -180,7 +187,7 @@ def most_frames(decision: Decision) -> int:
     if decision.rank != BANK:
         return rung.frames_per_message
     most = min(cap, max(SMALL_MESSAGE_BYTES, cap // CAP_SHARE))
-    frames = rung.frames_per_message
+    frames = max(rung.frames_per_message, decision.bundle)
     while frames > 1 and rung.message_bytes(frames) > most:
         frames -= 1
     return frames

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..audio.opus import Library
 from ..audio.pcm import to_int16
+from ..audio.resample import SOXR, Resampler
 from ..errors import PlayoutError
 from ..units import (
     FRAME_TICKS,
@@ -37,6 +38,7 @@ class Player:
         level: conformance, 0 (one track) or 1 (overlapping tracks).
         start_ticks: sound wanted before the first frame; `playout.AS_FAST_AS_POSSIBLE` for a
             reader without a clock, who calls `render` only while `can_render`.
+        resampler: brings tracks to the output rate.
 
     Raises:
         ValueError: an output rate that does not divide into 20 ms frames.
@@ -49,8 +51,9 @@ class Player:
         level: int = 1,
         *,
         start_ticks: int = START_TICKS,
+        resampler: Resampler = SOXR,
     ) -> None:
-        self._library = library
+        self._library, self._resampler = library, resampler
         self.out_rate = out_rate
         if out_rate is not None:
             frame_samples(out_rate)
@@ -97,7 +100,7 @@ class Player:
         if self.out_rate is None:
             raise PlayoutError("a track before `stream_started`", "bad_format")
         known = message.track in self._playout.live
-        decoder = None if known else TrackDecoder(message, self._library, self.out_rate)
+        decoder = None if known else TrackDecoder(message, self._library, self.out_rate, self._resampler)
         self._playout.open(message.track, message.rank, message.start, message.preroll, message.duration)
         if decoder:
             self._decoders[message.track] = decoder

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..control.controller import Reason
 from ..trace import HINT_MORE, VERSION, line
 from ..wire.messages import BitRateHint
-from .core import CoreSetup, StreamCore
+from .core import Attachment, CoreSetup, StreamCore
 from .outputs import (
     Clamped,
     Credit,
@@ -118,6 +118,18 @@ class RecordedCore(StreamCore):
         """As the core's."""
         self._note("resume", now)
         super().resume(now)
+
+    def detach(self, now: float) -> None:
+        """As the core's."""
+        self._note("detach", now)
+        super().detach(now)
+
+    def attach(self, to: Attachment, now: float) -> None:
+        """As the core's; one that is refused is no input."""
+        known = None if to.remembered is None else asdict(to.remembered)
+        wanted = [list(pair) for pair in to.wanted.items()]
+        super().attach(to, now)
+        self._note("attach", now, handle=to.handle, wanted=wanted, played=to.played, remembered=known)
 
     def handle_timer(self, now: float) -> None:
         """As the core's."""

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..audio.libopus import Library
 from ..audio.opus import track_lookahead
 from ..audio.pcm import encode_pcm16, to_float, to_int16, ulaw_encode
-from ..audio.resample import lag_frames
+from ..audio.resample import SOXR, Resampler, lag_frames
 from ..audio.timeline import Timeline
 from ..control.ladder import Rung
 from ..units import FRAME_TICKS, frame_samples
@@ -56,8 +56,9 @@ class Packetiser:
     It is touched by one job at a time, on whatever thread runs it, and takes its coder there.
     """
 
-    def __init__(self, rung: Rung, rate: int, library: Library) -> None:
-        self._rung, self._rate, self._library = rung, rate, library
+    def __init__(self, rung: Rung, rate: int, library: Library, resampler: Resampler = SOXR) -> None:
+        self._rung = rung
+        self._kind = library, rung, rate, resampler
         self._samples = frame_samples(rung.sample_rate)
         self._drop = CONTEXT_FRAMES * self._samples
         self._rest: Float32 = np.zeros(0, np.float32)
@@ -78,7 +79,7 @@ class Packetiser:
         Raises:
             RuntimeError: too little was fed; the core asked before the lag was covered.
         """
-        coder = self._coder = self._coder or coders.take(self._library, self._rung, self._rate)
+        coder = self._coder = self._coder or coders.take(*self._kind)
         have = np.concatenate([self._rest, coder.resampler.push(to_float(pcm))])
         dropped = min(self._drop, len(have))
         self._drop -= dropped
@@ -91,8 +92,12 @@ class Packetiser:
         packets = [encode(frame) for frame in frames.reshape(count, self._samples)]
         self._jobs += 1
         if self._jobs == RESTOCK_JOB:
-            coders.restock(self._library, self._rung, self._rate)
+            coders.restock(*self._kind)
         return packets
+
+    def close(self) -> None:
+        """Nothing more is to be coded: a coder takes 0.2 MB, and the listener may play on for long."""
+        self._coder, self._rest = None, np.zeros(0, np.float32)
 
     def _encode_pcm(self, frame: Float32) -> bytes:
         return _BYTES_OF[self._rung.codec](to_int16(frame))
@@ -107,6 +112,9 @@ class Verbatim:
 
     def retune(self, kbps: float) -> None:
         """A PCM rung is a family of its own."""
+
+    def close(self) -> None:
+        """It holds nothing."""
 
     def packets(self, pcm: Int16, count: int) -> list[bytes]:
         """The `count` frames of `pcm` as bytes."""
@@ -146,12 +154,17 @@ class EncodeJob:
     _coder: Packetiser | Verbatim = field(repr=False)
     _pcm: Int16 = field(repr=False)
     _retune: float | None = None
+    _last: bool = False
+    """The speech ends with it, and so does its track."""
 
     def run(self) -> list[bytes]:
         """Encode; blocking. Exactly `frames` packets."""
         if self._retune is not None:
             self._coder.retune(self._retune)
-        return self._coder.packets(self._pcm, self.frames)
+        packets = self._coder.packets(self._pcm, self.frames)
+        if self._last:
+            self._coder.close()
+        return packets
 
 
 class Track:
@@ -164,19 +177,31 @@ class Track:
         rung: what it is coded as; another rung of the family by `retune`.
         start: pts of the first frame that may be played.
         rate: Hz of the timeline.
+        resampler: brings the timeline to the rung's rate.
     """
 
-    def __init__(self, number: int, rank: int, rung: Rung, start: int, rate: int, library: Library) -> None:
+    def __init__(
+        self,
+        number: int,
+        rank: int,
+        rung: Rung,
+        start: int,
+        rate: int,
+        library: Library,
+        resampler: Resampler = SOXR,
+    ) -> None:
         self.number, self.rank, self.rung, self.start = number, rank, rung, start
         self.preroll = 0
         if rung.codec == "opus":
             self.preroll = PREROLL_PACKETS if start else PREROLL_AT_START
         verbatim = is_verbatim(rung, rate)
-        self._coder = Verbatim(rung) if verbatim else Packetiser(rung, rate, library)
+        self._coder = Verbatim(rung) if verbatim else Packetiser(rung, rate, library, resampler)
         self.cheap = verbatim
         self._frame = frame_samples(rate)
         self._lag = encode_lag(rung, rate)
         self.next_pts = start - self.preroll * FRAME_TICKS
+        self.cut = False
+        """It is not continued: the connection that carried it was lost."""
         context = 0 if verbatim else CONTEXT_FRAMES
         self._fed = self.next_pts // FRAME_TICKS - context
         self._retune: float | None = None
@@ -205,13 +230,13 @@ class Track:
         pcm = timeline.read(self._fed * self._frame, stop * self._frame)
         job = EncodeJob(
             self.number, self.rank, self.rung, self.next_pts, frames, self.cheap or self.next_pts < 0,
-            self._coder, pcm, self._retune,
+            self._coder, pcm, self._retune, timeline.ended and until >= timeline.ready,
         )  # fmt: skip
         self._fed, self.next_pts, self._retune = stop, until, None
         return job
 
 
-def prepare(library: Library, rate: int, rungs: Iterable[Rung]) -> None:
+def prepare(library: Library, rate: int, rungs: Iterable[Rung], resampler: Resampler = SOXR) -> None:
     """
     Get ready for tracks of `rungs` on timelines of `rate` Hz: call it before the first stream.
 
@@ -224,6 +249,6 @@ def prepare(library: Library, rate: int, rungs: Iterable[Rung]) -> None:
     timeline.end()
     for rung in {rung.family: rung for rung in rungs}.values():
         encode_lag(rung, rate)
-        Track(0, 0, rung, 0, rate, library).job(timeline, timeline.ready).run()
+        Track(0, 0, rung, 0, rate, library, resampler).job(timeline, timeline.ready).run()
         if not is_verbatim(rung, rate):
-            coders.stock(library, rung, rate)
+            coders.stock(library, rung, rate, resampler)

@@ -15,7 +15,7 @@ import numpy as np
 from abr_tts.audio import seam
 from abr_tts.audio.libopus import Library
 from abr_tts.audio.pcm import FULL_SCALE, to_float, to_int16
-from abr_tts.audio.resample import convert
+from abr_tts.audio.resample import SOXR, Resampler, convert
 from abr_tts.units import FRAME_TICKS, convert_length, frame_samples
 from abr_tts.wire.messages import Message
 
@@ -47,12 +47,14 @@ class Case:
         signal: `speech`, `tone` or `sweep`.
         pcm: what the engine says, int16, shape (n,), at `rate` Hz.
         out_rate: Hz that the listener hears.
+        resampler: of the listener; what is ideal, soxr says.
     """
 
     signal: str
     pcm: Int16
     rate: int
     out_rate: int
+    resampler: Resampler = SOXR
 
     @property
     def source(self) -> seam.Sound:
@@ -84,7 +86,7 @@ def high_energies(
     case: Case, sent: Sequence[Message], wholes: Mapping[str, Int16], library: Library
 ) -> list[tuple[Join, float]]:
     """`seam.high_energy_db` of each change inside a track, where nothing fades."""
-    heard = hear(sent, library, case.out_rate)
+    heard = hear(sent, library, case.out_rate, case.resampler)
     sound = as_sound(heard.sound)
     tracks = {rung: as_sound(track) for rung, track in wholes.items()}
     return [
@@ -98,7 +100,7 @@ def measure(
     case: Case, sent: Sequence[Message], wholes: Mapping[str, Int16], library: Library
 ) -> list[Measured]:
     """Every join of a case that was `sent`; `wholes` has the case at each of its rungs."""
-    heard = hear(sent, library, case.out_rate)
+    heard = hear(sent, library, case.out_rate, case.resampler)
     return list(_Meter(case, sent, heard, wholes, library).joins())
 
 
@@ -113,7 +115,7 @@ class _Meter:
         self._sound = as_sound(heard.sound)
         self._wholes = {rung: as_sound(sound) for rung, sound in wholes.items()}
         self._source = case.source
-        self._alone = Alone(sent, library, self._rate)
+        self._alone = Alone(sent, library, self._rate, case.resampler)
 
     def joins(self) -> Iterator[Measured]:
         """All that have room for the windows around them."""

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abr_tts.audio.libopus import Library
+from abr_tts.audio.resample import SOXR, Resampler
 from abr_tts.control.controller import BANK, UPGRADE, Controller, Decision, Observation, Reason
 from abr_tts.control.ladder import FULL
 from abr_tts.stream import player as player_module
@@ -78,13 +79,16 @@ class Upgrades:
         return Decision(UPGRADE, self._upgrade, pts, WHY) if pts < seen.ready else None
 
 
-def messages(pcm: Int16, rate: int, controller: Controller, library: Library) -> list[Message]:
+def messages(
+    pcm: Int16, rate: int, controller: Controller, library: Library, resampler: Resampler = SOXR
+) -> list[Message]:
     """
     All that a server sends for `pcm` (int16, shape (n,), `rate` Hz), `StreamStarted` first.
 
     The listener acknowledges each message at once and reports none as played.
     """
-    core = StreamCore(CoreSetup(STREAM, rate, controller, library, max_lead_s=WHOLE_S), 0.0)
+    setup = CoreSetup(STREAM, rate, controller, library, max_lead_s=WHOLE_S, resampler=resampler)
+    core = StreamCore(setup, 0.0)
     server = _Server(core)
     server.run()
     core.push_pcm(pcm, 0.0)
@@ -172,9 +176,9 @@ class Heard:
     joins: tuple[Join, ...]
 
 
-def hear(sent: Iterable[Message], library: Library, out_rate: int) -> Heard:
+def hear(sent: Iterable[Message], library: Library, out_rate: int, resampler: Resampler = SOXR) -> Heard:
     """Play a server's messages to the end, LEAD_TICKS behind what has come."""
-    player = Player(library, out_rate, start_ticks=AS_FAST_AS_POSSIBLE)
+    player = Player(library, out_rate, start_ticks=AS_FAST_AS_POSSIBLE, resampler=resampler)
     sound, rungs = [np.zeros(0, np.int16)], []
     until = 0
     for message in sent:
@@ -199,14 +203,16 @@ def _joins(rungs: Sequence[str | None]) -> Iterator[Join]:
 class Alone:
     """Each track of a server's messages, heard by itself for a few frames."""
 
-    def __init__(self, sent: Iterable[Message], library: Library, out_rate: int) -> None:
+    def __init__(
+        self, sent: Iterable[Message], library: Library, out_rate: int, resampler: Resampler = SOXR
+    ) -> None:
         self._frame = frame_samples(out_rate)
         self._tracks: list[tuple[Track, TrackDecoder]] = []
         self._ends: dict[int, int] = {}
         decoders: dict[int, TrackDecoder] = {}
         for message in sent:
             if isinstance(message, Track):
-                decoders[message.track] = TrackDecoder(message, library, out_rate)
+                decoders[message.track] = TrackDecoder(message, library, out_rate, resampler)
                 self._tracks.append((message, decoders[message.track]))
             elif isinstance(message, Audio):
                 decoders[message.track].push(message.packets)

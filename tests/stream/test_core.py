@@ -1,6 +1,7 @@
 """The stream core obeys its law, loses nothing, and bounds what it holds."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -82,6 +83,22 @@ def test_the_first_message_carries_one_frame_and_later_ones_several():
     counts = [len(m.packets) for m in audio_of(driver.messages)]
     assert counts[0] == 1
     assert set(counts[1:-1]) == {5}
+
+
+def test_a_controller_may_bundle_what_is_there_and_nothing_waits_for_it():
+    class Bundled(FixedRung):
+        def decide(self, seen):
+            decision = super().decide(seen)
+            return decision and replace(decision, bundle=10)
+
+    spoken = [noise(RATE // 50 * 4, 1), noise(RATE * 3, 2)]
+    driver = Driver(make(controller=Bundled(FULL["opus24"])), [spoken], random.Random(1))
+    driver.run()
+    assert_contiguous(driver.messages, -FRAME_TICKS)
+    counts = [len(m.packets) for m in audio_of(driver.messages)]
+    assert counts[0] == 11  # a packet of pre-roll
+    assert counts.count(10) > 10
+    assert max(counts) <= PACKETS_MOST
 
 
 def test_an_opus_stream_opens_with_one_pre_roll_packet():

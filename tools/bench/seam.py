@@ -7,10 +7,11 @@ bank, `ranks` those between the bank and an upgrade above it, `retunes` changes 
 `controls` two faults that the meter must see. What the figures mean, and their bounds, stands in
 `abr_tts.audio.seam`. Ends with 1, and says which, if a row misses its bounds or a control does not.
 
+With --resampler torchaudio both server and listener resample by it; it is judged against soxr.
 It takes about 2.5 minutes on two cores; with --only, less.
 
-    pip install '.[espeak,test]'
-    python tools/bench/seam.py [--json] [--only pcm16k]
+    pip install '.[espeak,test]'    # and torch, for --resampler torchaudio
+    python tools/bench/seam.py [--json] [--only pcm16k] [--resampler torchaudio]
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ import os
 import sys
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,6 +34,7 @@ from soundtrack import soundtrack
 
 from abr_tts.audio import seam
 from abr_tts.audio.libopus import load
+from abr_tts.audio.resample import NAMES, Resampler, by_name
 from abr_tts.control.ladder import FULL
 from tests.stream.joins import TONE, Case, Measured, as_sound, high_energies, measure, row
 from tests.stream.splicing import FAULTS, Int16, Join, Turns, Upgrades, faulty, hear, messages
@@ -60,6 +63,7 @@ class Plan:
         a, b: the rungs; in `ranks` the bank's and the upgrade's.
         rate: Hz of the engine.
         fault: one of FAULTS; such a plan is a control.
+        resampler: by which server and listener change rates.
     """
 
     section: str
@@ -67,6 +71,7 @@ class Plan:
     b: str
     rate: int = 22_050
     fault: str = ""
+    resampler: str = "soxr"
 
     @property
     def name(self) -> str:
@@ -95,10 +100,17 @@ def plans() -> list[Plan]:
 # ------------------------------------------------------------ work of the processes
 
 
-def whole_tracks(signal: str, pcm: Int16, rate: int, rung: str) -> tuple[Wholes, float]:
+@cache
+def called(name: str) -> Resampler:
+    """Found once a process, on the CPU."""
+    return by_name(name, "cpu")
+
+
+def whole_tracks(signal: str, pcm: Int16, rate: int, rung: str, resampler: str) -> tuple[Wholes, float]:
     """One signal at one rung from end to end, at each output rate; and how late it is (`seam.lag`)."""
-    sent = messages(pcm, rate, Turns([rung]), load())
-    wholes = {(rung, out_rate): hear(sent, load(), out_rate).sound for out_rate in OUT_RATES}
+    by = called(resampler)
+    sent = messages(pcm, rate, Turns([rung]), load(), by)
+    wholes = {(rung, out_rate): hear(sent, load(), out_rate, by).sound for out_rate in OUT_RATES}
     late = 0.0
     if signal != TONE:  # which repeats itself
         for (_, out_rate), sound in wholes.items():
@@ -110,11 +122,12 @@ def whole_tracks(signal: str, pcm: Int16, rate: int, rung: str) -> tuple[Wholes,
 def joins(plan: Plan, signal: str, pcm: Int16, wholes: Wholes) -> list[Measured]:
     """Every change of a plan on one signal."""
     script = Upgrades(plan.a, plan.b) if plan.section == "ranks" else Turns([plan.a, plan.b])
-    sent = messages(pcm, plan.rate, script, load())
+    by = called(plan.resampler)
+    sent = messages(pcm, plan.rate, script, load(), by)
     found = []
     for out_rate in OUT_RATES:
         tracks = {rung: wholes[rung, out_rate] for rung in (plan.a, plan.b)}
-        found += measure(Case(signal, pcm, plan.rate, out_rate), sent, tracks, load())
+        found += measure(Case(signal, pcm, plan.rate, out_rate, by), sent, tracks, load())
     return found
 
 
@@ -122,15 +135,16 @@ def retunes(plan: Plan, signal: str, pcm: Int16, wholes: Wholes) -> list[tuple[J
     """Every change inside a track, at 48 kHz: the other rate holds nothing that is judged here."""
     out_rate = OUT_RATES[0]
     tracks = {rung: wholes[rung, out_rate] for rung in (plan.a, plan.b)}
-    sent = messages(pcm, plan.rate, Turns([plan.a, plan.b]), load())
-    return high_energies(Case(signal, pcm, plan.rate, out_rate), sent, tracks, load())
+    by = called(plan.resampler)
+    sent = messages(pcm, plan.rate, Turns([plan.a, plan.b]), load(), by)
+    return high_energies(Case(signal, pcm, plan.rate, out_rate, by), sent, tracks, load())
 
 
 def control(plan: Plan, signal: str, pcm: Int16) -> tuple[list[Measured], float]:
     """The same through a path with a fault; and the lag of its second rung."""
     with faulty(plan.fault):
-        wholes, _ = whole_tracks(signal, pcm, plan.rate, plan.a)
-        others, late = whole_tracks(signal, pcm, plan.rate, plan.b)
+        wholes, _ = whole_tracks(signal, pcm, plan.rate, plan.a, plan.resampler)
+        others, late = whole_tracks(signal, pcm, plan.rate, plan.b, plan.resampler)
         return joins(plan, signal, pcm, wholes | others), late
 
 
@@ -253,7 +267,7 @@ def _whole_tracks(
 ) -> Tracks:
     needed = sorted({(p.rate, rung) for p in wanted if not p.fault for rung in (p.a, p.b)})
     futures = {
-        (rate, signal, rung): pool.submit(whole_tracks, signal, pcm, rate, rung)
+        (rate, signal, rung): pool.submit(whole_tracks, signal, pcm, rate, rung, wanted[0].resampler)
         for rate, rung in needed
         for signal, pcm in sound[rate].items()
     }
@@ -299,9 +313,10 @@ def main() -> None:
     )
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--only", default="", metavar="TEXT", help="plans of such a name: ranks, pcm16k, …")
+    parser.add_argument("--resampler", default="soxr", choices=NAMES, help="by which rates are changed")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     args = parser.parse_args()
-    wanted = [plan for plan in plans() if args.only in plan.name]
+    wanted = [replace(plan, resampler=args.resampler) for plan in plans() if args.only in plan.name]
     if not wanted:
         names = ", ".join(plan.name for plan in plans())
         parser.error(f"no plan's name contains {args.only!r}; there are: {names}")
