@@ -53,6 +53,9 @@ class Adaptive:
         remembered: what an earlier utterance of the client learned of its link.
     """
 
+    _bundle = 0
+    """Frames of Opus that may share a message of the bank; 0: as many as usual."""
+
     def __init__(self, policy: Policy, level: int = 1, remembered: Estimate | None = None) -> None:
         self._policy, self._level = policy, level
         self._estimator = Estimator(policy, remembered)
@@ -169,6 +172,7 @@ class Adaptive:
         return Decision(
             BANK, plan.bank, seen.layers[BANK].next_pts, plan.bank_reason,
             outstanding_bytes=self._cap(cap, link), again_at=seen.now + LOOK_S, plan=plan,
+            bundle=self._bundle if self._level and plan.bank.codec == "opus" else 0,
         )  # fmt: skip
 
     def _send_upgrade(

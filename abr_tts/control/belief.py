@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 from .acks import Sample
 from .estimate import Estimate
@@ -54,6 +55,12 @@ one, and of one that is as long as this, its cube. Guesses."""
 ANY = 0.05
 """Of the jumps, the share that goes anywhere: what is usual was seen in a minute only. Of
 0.05 and 0.2 the better one (half of the recordings)."""
+
+STRANGE = 1e-2
+"""Added to the usual chance of each step when it is asked how far a link wanders: none is barred. A guess."""
+
+MOST_HOP = 0.4
+"""Chance of a hop, up or down, in one stride when looking ahead: both together must stay below 1."""
 
 
 class Belief:
@@ -125,8 +132,9 @@ class Belief:
             for one, usual in zip(self._chances, self._usual, strict=True)
         ]
         left = min(seconds, LONGEST_S)
+        up, down = self._ways()
         while left > 0:
-            jumped = _wandered(jumped, WANDER * min(left, STRIDE_S) / 2)
+            jumped = _wandered(jumped, WANDER * min(left, STRIDE_S) / 2, up, down)
             left -= STRIDE_S
         self._chances, self._median = tuple(jumped), None
 
@@ -172,6 +180,30 @@ class Belief:
             total += one
         return GRID[-1]
 
+    def soon(self, in_s: float) -> list[float]:
+        """The chances some seconds from now, if nothing is learned until then."""
+        gone = 1 - math.exp(-JUMP * in_s)
+        stays, goes, any_ = 1 - gone, gone * (1 - ANY), gone * ANY / STEPS
+        soon = [
+            stays * one + goes * usual + any_ for one, usual in zip(self._chances, self._usual, strict=True)
+        ]
+        hops = WANDER * in_s / 2
+        count = math.ceil(hops / MOST_HOP)
+        up, down = self._ways()
+        for _ in range(count):
+            soon = _wandered(soon, hops / count, up, down)
+        return soon
+
+    def _ways(self) -> tuple[list[float], list[float]]:
+        """
+        By step, the share of hops up and of hops down that are made: a link seldom wanders to where it is
+        not usually. So left alone it is where it is usually (Metropolis' rule).
+        """
+        usual = [one + STRANGE for one in self._usual]
+        up = [min(1.0, above / here) for here, above in pairwise(usual)]
+        down = [min(1.0, below / here) for below, here in pairwise(usual)]
+        return [*up, 0.0], [0.0, *down]
+
     def carries(self, kbps: float, in_s: float = 0.0) -> float:
         """The chance that the link carries `kbps`, now or (by jumps alone) some seconds from now."""
         now = _above(self._chances, kbps)
@@ -214,8 +246,14 @@ def _scaled(weights: Sequence[float]) -> tuple[float, ...]:
     return tuple(one / total for one in weights)
 
 
-def _wandered(chances: Sequence[float], hop: float) -> list[float]:
-    """After each has gone a step up and a step down with the chance `hop` each; the ends hold."""
-    stay = 1 - 2 * hop
-    low, high = [chances[0], *chances[:-1]], [*chances[1:], chances[-1]]
-    return [stay * one + hop * (a + b) for one, a, b in zip(chances, low, high, strict=True)]
+def _wandered(
+    chances: Sequence[float], hop: float, up: Sequence[float], down: Sequence[float]
+) -> list[float]:
+    """After each has gone a step up and a step down with the chance `hop` each, so far as that is made."""
+    rises = [hop * one * way for one, way in zip(chances, up, strict=True)]
+    falls = [hop * one * way for one, way in zip(chances, down, strict=True)]
+    from_below, from_above = [0.0, *rises[:-1]], [*falls[1:], 0.0]
+    return [
+        one - rise - fall + below + above
+        for one, rise, fall, below, above in zip(chances, rises, falls, from_below, from_above, strict=True)
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .belief import Belief
+from .belief import GRID, Belief
 from .estimator import LEAST_KBPS, Link
 
 DEAD_KBPS = 20.0
@@ -22,6 +22,7 @@ class Chance:
     def __init__(self, belief: Belief, link: Link) -> None:
         self._belief, self._most = belief, link.most_kbps
         self.known = link.known
+        self.kbps, self.rtt_s = link.kbps, link.min_rtt_s
         whole = min(belief.median, link.most_kbps)
         self._share = link.kbps / max(whole, LEAST_KBPS)
 
@@ -29,6 +30,12 @@ class Chance:
         """The chance, 0 to 1, that it carries `kbps`."""
         whole = kbps / max(self._share, 0.01)
         return 0.0 if whole > self._most else self._belief.carries(whole)
+
+    def odds(self, in_s: float) -> list[tuple[float, float]]:
+        """(kbit/s for this stream, chance) of every step of capacity, `in_s` seconds from now."""
+        most = self._most
+        steps = zip(GRID, self._belief.soon(in_s), strict=True)
+        return [(min(kbps, most) * self._share, share) for kbps, share in steps]
 
     def dies(self) -> float:
         """The chance that it carries no speech now or will carry none in a moment."""

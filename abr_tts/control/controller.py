@@ -110,6 +110,8 @@ class Decision:
         send: False: nothing is to be sent now; the other fields say what would come next.
         again_at: when to ask again, even if nothing happens until then.
         plan: what this is part of.
+        bundle: frames that may share a message of the bank if so many are there, though the rung's usual
+            message is shorter; 0: no more than usual.
     """
 
     rank: int
@@ -121,6 +123,7 @@ class Decision:
     send: bool = True
     again_at: float | None = None
     plan: Plan | None = None
+    bundle: int = 0
 
 
 class Controller(Protocol):

@@ -57,7 +57,8 @@ class Policy:
         "opus24", "Rung at which speech is sent first, well ahead of the listener; the lowest if absent."
     )
     bank_best: str = word(
-        "opus24", "Rung of the very first speech on a link that carries far more than that needs."
+        "opus24",
+        "Best rung of the bank, on a link that carries it with next to no risk; no family but its own.",
     )
     bank_lead_s: float = number(30.0, "Seconds that the bank goes ahead of the listener at most.", 1, 600)
     safe_lead_s: float = number(

@@ -122,9 +122,10 @@ class Window:
         return most if rung == self._policy.by_utility[0] else min(MODEST_LEAD_S, most)
 
     def _gains_until(self, rung: Rung, begin: int, end: int) -> int:
-        """Where the bank beneath would first be no worse than `rung`."""
+        """Where the bank beneath would first be no worse than `rung`: after a frame of it, for the fade."""
         changes = self.beneath.changes(begin)
-        return next((at for at, below in changes if at < end and self._gain(rung, below) <= 0), end)
+        better = (at + FRAME_TICKS for at, below in changes if at < end and self._gain(rung, below) <= 0)
+        return next(better, end)
 
     def _gain(self, rung: Rung, below: Rung) -> float:
         return self._policy.utility(rung) - self._policy.utility(below)
@@ -141,6 +142,8 @@ class Window:
         short = begin - seen.head < seconds_to_ticks(SHORT_LEAD_S)
         if end == seen.layers[BANK].next_pts and (short or (seen.ended and end >= seen.ready)):
             return FRAME_TICKS
+        if end > begin and any(at + FRAME_TICKS == end for at, _ in self.beneath.changes(begin)):
+            return FRAME_TICKS  # what lies beneath is as good from there on: nothing worse is left between
         if not self._filling and end < seen.layers[BANK].next_pts:
             return seconds_to_ticks(min(BURST_S, self._lead_s(rung) / 4))
         return message

@@ -35,8 +35,8 @@ LAG_S = 0.2
 
 
 SURE_UP = 0.5
-"""Chance from which a rung above the one that upgrades go at is tried: they flutter else where the link
-carries just about as much. A guess."""
+"""Chance from which a rung above the one that upgrades go at is tried, or above a bank that is better than
+usual: they flutter else where the link carries just about as much. A guess."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +95,19 @@ class Worth:
     def _worth(self, rung: Rung, chance: Chance, stake: Stake) -> float:
         gain = self._policy.utility(rung) - self._policy.utility(stake.below)
         carried = chance.carries(self._need(rung, stake))
-        if self.rung is not None and rung.wire_kbps > self.rung.wire_kbps and carried < SURE_UP:
+        if carried < SURE_UP and self._is_above(rung, stake.below):
             return -math.inf
         failed = CHANGE_EVENT + CHANGE * gain
         drain_s = rung.wire_kbps * LAG_S / DRAIN_KBPS
         heard_s = min(stake.left_s, HORIZON_S)
         risk = (1 - carried) * failed + STALLED_S * drain_s * stake.peril
         return carried * gain * heard_s - self._change(rung, stake.below) - risk
+
+    def _is_above(self, rung: Rung, below: Rung) -> bool:
+        """Whether `rung` is above the one that is heard now, and that is better than the usual bank's."""
+        usual = self._policy.utility(self._policy.bank)
+        heard = self.rung or (below if self._policy.utility(below) > usual else None)
+        return heard is not None and rung.wire_kbps > heard.wire_kbps
 
     def _change(self, rung: Rung, below: Rung) -> float:
         """What it costs that `rung` is heard after what is heard now."""

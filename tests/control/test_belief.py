@@ -132,3 +132,34 @@ def test_a_link_may_die_in_a_moment_as_often_as_it_usually_has():
         calm.add(Sample(1_000.0, 0.2, True), number / 10)
         failing.add(Sample(10.0 if number % 60 > 40 else 1_000.0, 0.2, True), number / 10)
     assert calm.carries(20.0, 1.0) > failing.carries(20.0, 1.0)
+
+
+def test_it_seldom_wanders_to_where_the_link_never_is():
+    steady, swinging = Belief(START_KBPS), Belief(START_KBPS)
+    for number in range(600):
+        steady.add(Sample(150.0, 0.2, True), number / 10)
+        swinging.add(Sample(40.0 if number % 60 > 40 else 150.0, 0.2, True), number / 10)
+    for belief in (steady, swinging):
+        for number in range(600, 620):
+            belief.add(Sample(150.0, 0.2, True), number / 10)
+
+    def falls(belief: Belief, in_s: float) -> float:
+        return math.fsum(one for kbps, one in zip(GRID, belief.soon(in_s), strict=True) if kbps < 57)
+
+    assert falls(steady, 5.0) < falls(swinging, 5.0) / 2
+    assert falls(steady, 0.0) < falls(steady, 5.0)
+
+
+def test_looking_ahead_changes_nothing_and_is_a_chance_still():
+    belief = seen(500)
+    before = belief.chances
+    assert math.fsum(belief.soon(5.0)) == pytest.approx(1.0)
+    assert belief.soon(0.0) == pytest.approx(before)
+    assert belief.chances == before
+
+
+def test_left_alone_it_is_where_it_usually_is():
+    belief = seen(1_000, 50)
+    for number in range(400):
+        belief.pass_time(6.0 + number)
+    assert belief.chances == pytest.approx(belief.usual, abs=0.02)

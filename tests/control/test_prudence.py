@@ -1,4 +1,4 @@
-"""The strong controller's bank: as fast as speech is made, at what the link very likely carries."""
+"""The strong controller's bank: what is gained at a better rung against what is risked."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from abr_tts.control.acks import Sample
 from abr_tts.control.belief import Belief
 from abr_tts.control.chance import Chance
 from abr_tts.control.policy_file import preset
-from abr_tts.control.prudence import Prudence
+from abr_tts.control.prudence import EVERY_S, Prudence
 
 from .looks import link, seen
 
@@ -22,51 +22,65 @@ def chance(kbps: float) -> Chance:
 
 def laid(kbps: float, lead_s: float = 0.0, prudence: Prudence | None = None, policy=POLICY, **more) -> str:
     what = {"bank": lead_s, "ready": lead_s + 1.0, "real_time_factor": 0.3} | more
-    return (prudence or Prudence(policy, True)).lay(chance(kbps), seen(**what), lead_s).name
+    return (prudence or Prudence(policy)).lay(chance(kbps), seen(**what), lead_s).name
 
 
-@pytest.mark.parametrize(("kbps", "rung"), [(25, "opus12"), (75, "opus12"), (95, "opus16"), (180, "opus24")])
-def test_with_nothing_banked_the_rung_keeps_up_with_the_engine(kbps, rung):
-    assert laid(kbps, bank=1.0, ready=2.0) == rung
+@pytest.mark.parametrize(("kbps", "rung"), [(12, "opus12"), (45, "opus24"), (80, "opus32"), (250, "opus48")])
+def test_speech_begins_at_what_the_link_likely_carries(kbps, rung):
+    assert laid(kbps) == rung
 
 
-def test_the_first_speech_goes_better_where_that_is_no_burden():
-    assert laid(2_000) == "opus48"
-    assert laid(2_000, lead_s=1.0) == "opus24"
+def test_it_is_never_above_what_the_policy_allows():
+    classic = preset("classic").for_listener(["opus", "pcm16"], 22_050)
+    assert laid(250, policy=classic) == "opus24"
+    assert laid(12, policy=classic) == "opus12"
 
 
-def test_a_listener_who_is_new_gets_the_first_speech_at_the_usual_rung():
-    assert laid(2_000, prudence=Prudence(POLICY, False)) == "opus24"
+def test_on_a_dying_link_the_lowest_rung_gets_furthest():
+    assert laid(15, lead_s=1.0, bank_rung="opus48") == "opus12"
 
 
-def test_a_policy_may_have_it_at_the_usual_rung():
-    assert laid(2_000, policy=preset("classic").for_listener(["opus", "pcm16"], 22_050)) == "opus24"
+def test_what_is_on_the_way_counts_against_a_better_rung():
+    clear, queued = (laid(250, lead_s=0.5, outstanding=size, bank_rung="opus48") for size in (0, 16_000))
+    assert (clear, queued) == ("opus48", "opus24")
 
 
-def test_an_engine_as_slow_as_speech_asks_for_less():
-    assert laid(75, bank=1.0, ready=2.0, real_time_factor=1.0) == "opus24"
+def test_a_better_rung_waits_until_it_has_been_the_best_for_a_while():
+    prudence = Prudence(POLICY)
+    assert laid(12, prudence=prudence, now=10.0) == "opus12"
+    assert laid(250, 4.0, prudence, now=10.0 + EVERY_S) == "opus12"
+    assert laid(250, 4.0, prudence, now=10.1 + EVERY_S + POLICY.hold_up_s) == "opus48"
 
 
-def test_with_enough_banked_the_usual_rung_comes_back_after_a_while():
-    prudence = Prudence(POLICY, True)
-    assert laid(30, prudence=prudence, bank=1.0, ready=2.0, now=10.0) == "opus12"
-    assert laid(30, POLICY.low_lead_s, prudence, now=10.1) == "opus12"
-    assert laid(30, POLICY.low_lead_s, prudence, now=10.2 + POLICY.hold_up_s) == "opus24"
+def test_a_lower_rung_is_taken_at_once():
+    prudence = Prudence(POLICY)
+    assert laid(250, prudence=prudence, now=10.0) == "opus48"
+    assert laid(12, 0.5, prudence, now=10.0 + EVERY_S) == "opus12"
+
+
+def test_a_choice_stands_for_a_while():
+    prudence = Prudence(POLICY)
+    assert laid(250, prudence=prudence, now=10.0) == "opus48"
+    assert laid(12, 0.5, prudence, now=10.0 + EVERY_S / 2) == "opus48"
 
 
 def test_with_nothing_to_bank_nothing_changes():
-    prudence = Prudence(POLICY, True)
-    assert laid(2_000, prudence=prudence, bank=1.0, ready=2.0) == "opus24"
-    assert laid(20, prudence=prudence, bank=2.0, ready=2.0) == "opus24"
+    prudence = Prudence(POLICY)
+    assert laid(250, prudence=prudence) == "opus48"
+    assert laid(12, prudence=prudence, bank=2.0, ready=2.0, now=11.0) == "opus48"
 
 
 def test_of_an_unknown_link_the_usual_rung_is_hoped():
     nothing = Chance(Belief(300.0), link(300.0, known=False))
-    assert Prudence(POLICY, True).lay(nothing, seen(ready=1.0), 0.0).name == "opus24"
+    assert Prudence(POLICY).lay(nothing, seen(ready=1.0), 0.0).name == "opus24"
 
 
-def test_the_reason_says_what_lacks():
-    prudence = Prudence(POLICY, True)
-    laid(30, prudence=prudence, bank=1.0, ready=2.0)
-    assert prudence.reason.code == "scarce"
-    assert "kbit/s that opus24 needs with a chance of" in prudence.reason.sentence
+@pytest.mark.parametrize(
+    ("kbps", "code", "words"),
+    [(12, "scarce", "that opus24 needs with a chance of"), (250, "rich", "of opus48 with a chance of")],
+)
+def test_the_reason_tells_need_and_chance(kbps, code, words):
+    prudence = Prudence(POLICY)
+    laid(kbps, prudence=prudence)
+    assert prudence.reason.code == code
+    assert words in prudence.reason.sentence

@@ -32,6 +32,14 @@ def test_speech_is_banked_before_anything_is_upgraded():
     assert (decision.rank, decision.pts, decision.send) == (BANK, 0, True)
 
 
+def test_messages_of_the_bank_may_hold_what_a_player_wants_to_start():
+    known = Estimate(100, 0.05, 9.9)
+    assert Strong(POLICY, 1, known).decide(seen(ready=8.0)).bundle == 10
+    one_track = preset("default").for_listener(["opus"], 22_050, level=0)
+    assert Strong(one_track, 0, known).decide(seen(ready=8.0)).bundle == 0
+    assert Adaptive(POLICY, 1, known).decide(seen(ready=8.0)).bundle == 0
+
+
 def test_on_a_thin_link_upgrades_wait_until_an_outage_could_be_bridged():
     thin = {"ready": 20.0, "real_time_factor": 0.3}
     for banked_s, rank in ((4.0, BANK), (POLICY.outage_lead_s + 1, UPGRADE)):

@@ -77,6 +77,15 @@ def test_where_the_bank_is_as_good_there_is_nothing_to_upgrade():
     assert piece(seen(head=5.8, bank=9.0), rung="opus24", window=window) is None
 
 
+def test_up_to_where_the_bank_is_as_good_nothing_worse_is_left_between():
+    window = Window(POLICY)
+    window.beneath.note(seen(bank=5.1).layers[0], 0)
+    window.beneath.note(seen(bank=8.0, bank_rung="opus48").layers[0], 0)
+    what = {"head": 3.0, "bank": 8.0, "rung": "opus48"}
+    assert piece(seen(upgrade=5.0, **what), rung="opus48", window=window) == (5.0, 5.12)
+    assert piece(seen(upgrade=5.1, **what), rung="opus48", window=window)[0] == 5.1
+
+
 def test_a_probe_is_too_short_to_be_heard():
     window = Window(POLICY)
     begin, end = piece(seen(head=3.0, bank=20.0), probe=1, window=window)

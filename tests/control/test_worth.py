@@ -61,6 +61,13 @@ def test_a_rung_above_is_taken_only_if_it_was_the_best_twice():
     assert chosen(2_000, worth=worth) == "pcm22"
 
 
+def test_above_a_bank_that_is_better_than_usual_nothing_is_tried_without_an_even_chance():
+    assert chosen(380, Stake(FULL["opus24"], 0.0, 6.0, 0.0)) is not None
+    assert chance(380).carries(FULL["pcm22"].wire_kbps * POLICY.headroom) < 0.5
+    assert chosen(380, Stake(FULL["opus48"], 0.0, 6.0, 0.0)) is None
+    assert chosen(2_000, Stake(FULL["opus48"], 0.0, 6.0, 0.0)) == "pcm22"
+
+
 def test_a_rung_below_is_taken_at_once():
     worth = Worth(POLICY)
     assert chosen(2_000, worth=worth) == "pcm22"
