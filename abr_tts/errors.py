@@ -198,6 +198,36 @@ class Unsupported(StreamError):
     code = "unsupported"
 
 
+class BadAudio(StreamError):
+    """Uplink sound that is not what `audio_start` said, or cannot be decoded or used."""
+
+    code = "bad_audio"
+
+
+class AudioTooLong(StreamError):
+    """More uplink sound than the limit."""
+
+    code = "audio_too_long"
+
+
+class NoConsent(StreamError):
+    """A voice is made only of a speaker who agreed, and `consent` was not set."""
+
+    code = "no_consent"
+
+
+class VoiceTaken(StreamError):
+    """There is a voice of this name already."""
+
+    code = "voice_taken"
+
+
+class TooManyVoices(StreamError):
+    """The server keeps no more voices."""
+
+    code = "too_many_voices"
+
+
 class EngineError(StreamError):
     """The engine could not speak this text."""
 
@@ -222,6 +252,18 @@ class Notice(AbrError):
     code = "notice"
     scope = NOTHING
     close = 1000
+
+
+class Queued(Notice):
+    """The engine has no room for the stream yet; it begins in its turn, at place `detail.position`."""
+
+    code = "queued"
+
+
+class Reduced(Notice):
+    """The server is short of power and gives the stream less than it would; `detail.how` says what."""
+
+    code = "reduced"
 
 
 class UnknownType(Notice):
@@ -271,7 +313,17 @@ class OpusError(LocalError):
 
 
 class ConnectFailed(LocalError):
-    """The server cannot be reached, or refused the connection."""
+    """
+    The server cannot be reached, or refused the connection.
+
+    Args:
+        final: the same will happen the next time.
+        retry_after: seconds that the server asks to wait, where it told.
+    """
+
+    def __init__(self, message: str, *, final: bool = False, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.final, self.retry_after = final, retry_after
 
 
 class PlayoutError(LocalError):

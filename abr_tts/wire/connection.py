@@ -84,7 +84,7 @@ class Connection:
         self.peer: m.Hello | m.Welcome | None = None
         """What the other side said first; None until it did."""
         self._server = role == "server"
-        self._session, self._name = session, server
+        self.session, self._name = session, server
         ours = (limits.streams, limits.text_chars) if self._server else (255, None)
         self._streams = Streams(*ours)
         awaited = "hello" if self._server else "welcome"
@@ -103,6 +103,10 @@ class Connection:
     def active_streams(self) -> int:
         """Streams that count against the limit: those whose `stream_end` has not passed."""
         return self._streams.active
+
+    def message_room(self, now: float) -> float:
+        """Share of the messages that the peer may send at once that is left, 0 to 1; 1 for a client."""
+        return 1.0 if self._bucket is None else self._bucket.room(now)
 
     # ---- in ---------------------------------------------------------------------------------
 
@@ -190,10 +194,11 @@ class Connection:
 
         Args:
             error: from the tree of `abr_tts.errors`.
-            stream_id: the stream that it is about.
+            stream_id: the stream that it is about; `RateLimited` then ends that alone.
         """
         if not self.closed:
-            self._fault(error, stream_id, error.scope)
+            of_one = isinstance(error, e.RateLimited) and stream_id is not None
+            self._fault(error, stream_id, e.STREAM if of_one else error.scope)
 
     def ping(self, now: float) -> None:
         """Send a ping now, to measure the round trip; also when none is due."""
@@ -250,7 +255,7 @@ class Connection:
             self._pulse.greeted(self.limits.ping_s)
             limits, ping_ms = self.limits.public(), round(self.limits.ping_s * 1000)
             welcome = m.Welcome(
-                max(common), self._session, self._name, ping_ms, self.limits.hint_ms, limits
+                max(common), self.session, self._name, ping_ms, self.limits.hint_ms, limits
             )  # fmt: skip
             self._out.append(codec.encode(welcome))
             self._events.append(Received(message))
@@ -310,7 +315,8 @@ class Connection:
         elif isinstance(message, m.Error):
             self._take_error(message)
         else:
-            self._events.append(Received(message))
+            named = self._streams.get(message.stream) if isinstance(message, m.FlowControl) else None
+            self._events.append(Received(message, named.stream_id if named else None))
 
     def _take_error(self, error: m.Error) -> None:
         stream = self._streams.get(error.stream_id) or self._streams.get(error.stream)

@@ -45,6 +45,9 @@ CHANNELS = integer(1, 2)
 NAME = string(1, 64)
 OPTIONAL_NAME = string(0, 64)
 LABEL = string(0, 200)
+VOICE = string(1, 200)
+LANGUAGE = string(1, 35)
+SPEED = number(0.25, 4)
 CODECS = array(string(1, 32), 1, 16)
 SECONDS = number(0, 86_400)
 
@@ -96,8 +99,8 @@ _LIST = (
     ),
     _form(
         "client", m.StreamStart,
-        stream_id=uuid, text=speech, open=boolean, voice=string(1, 200), language=string(1, 35),
-        speed=number(0.25, 4), rung=NAME, policy=NAME, mode=string(1, 32), formats=CODECS,
+        stream_id=uuid, text=speech, open=boolean, voice=VOICE, language=LANGUAGE,
+        speed=SPEED, rung=NAME, policy=NAME, mode=string(1, 32), formats=CODECS, instruct=string(1, 500),
     ),
     _form("client", m.Text, stream=stream_ref, text=speech),
     _form("client", m.TextEnd, stream=stream_ref),
@@ -109,7 +112,8 @@ _LIST = (
     _form(
         "client", m.AudioStart,
         stream_id=uuid, codec=string(1, 32), sample_rate=RATE, channels=CHANNELS, purpose=string(1, 32),
-        consent=boolean, voice=string(1, 200),
+        consent=boolean, voice=VOICE, text=string(0, 2_000), language=LANGUAGE,
+        speed=SPEED, rung=NAME, policy=NAME, mode=string(1, 32), formats=CODECS,
     ),
     _form("client", m.Cancel, stream=stream_ref),
     _form("client", m.Pause, stream=stream_ref),

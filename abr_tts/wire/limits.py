@@ -29,6 +29,8 @@ class Limits:
     """Messages a second taken in the long run; `rate_limited`. 16 streams of hints and tokens need 400."""
     message_burst: int = 1_000
     """Messages taken at once before the rate binds (the size of the token bucket)."""
+    uplink_s: float = 30.0
+    """Seconds of one uplink stream's sound; `audio_too_long`. CosyVoice's tokenizer takes no more."""
     hello_s: float = 10.0
     """Seconds for the peer's first message (`hello`, or the server's `welcome`); `hello_timeout`."""
     idle_s: float = 90.0
@@ -60,6 +62,7 @@ class Limits:
             "streams": self.streams,
             "messages_per_s": int(self.messages_per_s),
             "message_burst": self.message_burst,
+            "uplink_ms": round(self.uplink_s * 1000),
             "hello_ms": round(self.hello_s * 1000),
             "idle_ms": round(self.idle_s * 1000),
         }

@@ -44,6 +44,8 @@ class StreamStart:
     mode: str = "stream"
     formats: tuple[str, ...] | None = None
     """Codecs for this stream alone, if fewer than `Hello.codecs`."""
+    instruct: str | None = None
+    """How to speak, in words, for engines that follow them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,16 @@ class AudioStart:
     purpose: str = "reference"
     consent: bool = False
     voice: str | None = None
+    text: str = ""
+    """What is said in a reference clip, word for word."""
+    language: str | None = None
+    """Of a reference clip."""
+    speed: float = 1.0
+    """This and what follows: of the answer to a conversion, as in `StreamStart`."""
+    rung: str | None = None
+    policy: str | None = None
+    mode: str = "stream"
+    formats: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,9 +104,17 @@ class Bucket:
         Raises:
             RateLimited: the bucket is empty; it is full again after `retry_after`.
         """
-        self._tokens = min(self._most, self._tokens + (now - self._at) * self._rate)
-        self._at = now
+        self._fill(now)
         if self._tokens < 1:
             words = f"more than {self._rate:g} messages a second"
             raise RateLimited(words, retry_after=self._most / self._rate, limit=self._rate)
         self._tokens -= 1
+
+    def room(self, now: float) -> float:
+        """Share of it that is left, 0 to 1."""
+        self._fill(now)
+        return self._tokens / self._most
+
+    def _fill(self, now: float) -> None:
+        self._tokens = min(self._most, self._tokens + (now - self._at) * self._rate)
+        self._at = now

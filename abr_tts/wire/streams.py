@@ -12,42 +12,62 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ..errors import DuplicateStream, EmptyText, TextAfterEnd, TextTooLong, TooManyStreams, UnknownStream
+from ..errors import (
+    BadAudio,
+    DuplicateStream,
+    EmptyText,
+    TextAfterEnd,
+    TextTooLong,
+    TooManyStreams,
+    UnknownStream,
+)
 from . import messages as m
 
-OPEN, COMPLETE, CANCELLED, DRAINING, GONE = "open", "complete", "cancelled", "draining", "gone"
-"""More text may come; all text is here; the client cancelled; `stream_end` has passed and the
-listener plays on; over."""
+OPEN, CLIP, COMPLETE, CANCELLED, DRAINING, GONE = "open", "clip", "complete", "cancelled", "draining", "gone"
+"""More text may come; uplink sound may come; all is here; the client cancelled; `stream_end` has
+passed and the listener plays on; over."""
 
-TEXT, TEXT_END, CANCEL, OTHER = "text", "text_end", "cancel", "other"
-"""What a client says of a stream; OTHER is pause, resume, hint and uplink audio."""
+TEXT, TEXT_END, CANCEL, AUDIO, OTHER = "text", "text_end", "cancel", "audio", "other"
+"""What a client says of a stream; AUDIO is uplink audio; OTHER is pause, resume and hint."""
 
-PASS, IGNORE, LATE = "pass", "ignore", "late"
-"""Hand it on; it crossed a message of ours or changes nothing; text after the end of the text."""
+PASS, IGNORE, LATE, STRAY = "pass", "ignore", "late", "stray"
+"""Hand it on; it crossed a message of ours or changes nothing; text after the end of the text; sound
+for a stream that takes none, or no more."""
 
 NEXT = {  # state: {signal: (state, verdict)}
     OPEN: {
         TEXT: (OPEN, PASS),
         TEXT_END: (COMPLETE, PASS),
         CANCEL: (CANCELLED, PASS),
+        AUDIO: (GONE, STRAY),
         OTHER: (OPEN, PASS),
+    },
+    CLIP: {
+        TEXT: (GONE, LATE),
+        TEXT_END: (COMPLETE, PASS),
+        CANCEL: (CANCELLED, PASS),
+        AUDIO: (CLIP, PASS),
+        OTHER: (CLIP, PASS),
     },
     COMPLETE: {
         TEXT: (GONE, LATE),
         TEXT_END: (COMPLETE, IGNORE),
         CANCEL: (CANCELLED, PASS),
+        AUDIO: (GONE, STRAY),
         OTHER: (COMPLETE, PASS),
     },
     CANCELLED: {
         TEXT: (CANCELLED, IGNORE),
         TEXT_END: (CANCELLED, IGNORE),
         CANCEL: (CANCELLED, IGNORE),
+        AUDIO: (CANCELLED, IGNORE),
         OTHER: (CANCELLED, IGNORE),
     },
     DRAINING: {
         TEXT: (GONE, LATE),
         TEXT_END: (DRAINING, IGNORE),
         CANCEL: (GONE, PASS),
+        AUDIO: (GONE, STRAY),
         OTHER: (DRAINING, PASS),
     },
 }
@@ -65,7 +85,9 @@ AskMessage: TypeAlias = (
 STARTS = (m.StreamStart, m.Attach, m.AudioStart)
 ASKS = (m.Text, m.TextEnd, m.Cancel, m.Pause, m.Resume, m.BitRateHint, m.UplinkAudio)
 
-_SIGNALS: dict[type[Any], str] = {m.Text: TEXT, m.TextEnd: TEXT_END, m.Cancel: CANCEL}
+_SIGNALS: dict[type[Any], str] = {
+    m.Text: TEXT, m.TextEnd: TEXT_END, m.Cancel: CANCEL, m.UplinkAudio: AUDIO,
+}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -78,7 +100,7 @@ class Stream:
     chars: int = 0
     """Code points of text so far."""
     worded: bool = False
-    """Some of it was more than white space."""
+    """Some of it was more than white space, or it is sound that comes."""
 
 
 class Streams:
@@ -133,7 +155,9 @@ class Streams:
         if self.active >= self._most:
             raise TooManyStreams(f"more than {self._most} streams at once", limit=self._most)
         stream = Stream(stream_id, COMPLETE)
-        if isinstance(message, m.StreamStart):
+        if isinstance(message, m.AudioStart):
+            stream.state, stream.worded = CLIP, True
+        elif isinstance(message, m.StreamStart):
             stream.state = OPEN if message.open else COMPLETE
             self._add_text(stream, message.text)
             if not message.open and not stream.worded:
@@ -148,7 +172,8 @@ class Streams:
 
         Raises:
             UnknownStream: there is none, and what was said is not merely late.
-            TextAfterEnd, TextTooLong, EmptyText: the stream, unchanged, is to be ended by the caller.
+            TextAfterEnd, TextTooLong, EmptyText, BadAudio: the stream, unchanged, is to be ended by
+                the caller.
         """
         signal = _SIGNALS.get(type(message), OTHER)
         stream = self.get(message.stream)
@@ -159,6 +184,8 @@ class Streams:
         state, verdict = NEXT[stream.state][signal]
         if verdict == LATE:
             raise TextAfterEnd("text after the end of the text")
+        if verdict == STRAY:
+            raise BadAudio("sound for a stream that takes none, or no more")
         if verdict == IGNORE:
             return None
         if isinstance(message, m.Text):

@@ -61,7 +61,7 @@ CLIENT = [
     st.builds(
         m.StreamStart,
         uuids, speech, st.booleans(), maybe(words(200, 1)), maybe(words(35, 1)), st.floats(0.25, 4),
-        maybe(names), maybe(names), words(32, 1), maybe(codecs),
+        maybe(names), maybe(names), words(32, 1), maybe(codecs), maybe(words(500, 1)),
     ),
     st.builds(m.Text, refs, speech),
     st.builds(m.TextEnd, refs),
@@ -69,6 +69,8 @@ CLIENT = [
     st.builds(
         m.AudioStart,
         uuids, words(32, 1), rates, channels, words(32, 1), st.booleans(), maybe(words(200, 1)),
+        words(2_000), maybe(words(35, 1)), st.floats(0.25, 4), maybe(names), maybe(names), words(32, 1),
+        maybe(codecs),
     ),
     st.builds(m.UplinkAudio, handles, frames, packets),
     st.builds(m.Cancel, refs),

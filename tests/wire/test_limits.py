@@ -26,6 +26,7 @@ def test_public_limits_are_integers_in_bytes_characters_and_milliseconds():
         "streams": 16,
         "messages_per_s": 500,
         "message_burst": 1_000,
+        "uplink_ms": 30_000,
         "hello_ms": 10_000,
         "idle_ms": 90_000,
     }

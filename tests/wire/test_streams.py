@@ -3,6 +3,7 @@
 import pytest
 
 from abr_tts.errors import (
+    BadAudio,
     DuplicateStream,
     EmptyText,
     TextAfterEnd,
@@ -23,7 +24,8 @@ def number(n):
 def running(state, *, most=16):
     """Streams with one in `state`, its handle 1, some text said."""
     streams = Streams(most, 100)
-    stream = streams.start(m.StreamStart(U, "Hello", open=state == "open"))
+    text = m.StreamStart(U, "Hello", open=state == "open")
+    stream = streams.start(m.AudioStart(U, "opus", 48_000) if state == "clip" else text)
     streams.allot(U)
     if state == "cancelled":
         streams.ask(m.Cancel(1))
@@ -42,20 +44,28 @@ SAID = {
     "hint": m.BitRateHint(1, 0, 0, 0),
     "uplink": m.UplinkAudio(1, 0, (b"a",)),
 }
-QUIET = ("pause", "resume", "hint", "uplink")
+QUIET = ("pause", "resume", "hint")
 CELLS = {  # (state, what is said): the state after, or the error; None where it says nothing new
     ("open", "text"): "open",
     ("open", "text_end"): "complete",
     ("open", "cancel"): "cancelled",
+    ("open", "uplink"): BadAudio,
     **{("open", said): "open" for said in QUIET},
+    ("clip", "text"): TextAfterEnd,
+    ("clip", "text_end"): "complete",
+    ("clip", "cancel"): "cancelled",
+    ("clip", "uplink"): "clip",
+    **{("clip", said): "clip" for said in QUIET},
     ("complete", "text"): TextAfterEnd,
     ("complete", "text_end"): None,
     ("complete", "cancel"): "cancelled",
+    ("complete", "uplink"): BadAudio,
     **{("complete", said): "complete" for said in QUIET},
     **{("cancelled", said): None for said in SAID},
     ("draining", "text"): TextAfterEnd,
     ("draining", "text_end"): None,
     ("draining", "cancel"): "gone",
+    ("draining", "uplink"): BadAudio,
     **{("draining", said): "draining" for said in QUIET},
 }
 
