@@ -56,6 +56,9 @@ class Abilities:
             empty: every one.
         defaults: script → voice to take when a request names none; `""` holds for the rest.
         speed: the slowest and the fastest speed that it renders; it clamps beyond.
+        instructs: it follows `Line.instruct`.
+        converts: it is a `Converter`.
+        clones: it speaks with voices of a folder of reference speech.
     """
 
     engine: str
@@ -63,6 +66,43 @@ class Abilities:
     scripts: tuple[str, ...] = ()
     defaults: Mapping[str, str] = field(default_factory=dict)
     speed: tuple[float, float] = (0.5, 2.0)
+    instructs: bool = False
+    converts: bool = False
+    clones: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """
+    What to speak: one clause.
+
+    Args:
+        text: as the listener's text has it.
+        voice: the name of one of the engine's.
+        language: BCP 47 tag, if the request named one.
+        speed: 1.0 is the voice's own.
+        instruct: how to speak it, in words; only where `Abilities.instructs`.
+    """
+
+    text: str
+    voice: str
+    language: str | None = None
+    speed: float = 1.0
+    instruct: str | None = None
+
+
+CONVERTED_RATE = 16_000
+"""Hz of the speech that `Converter.convert` is given: what speech encoders of voice conversion read."""
+
+CONVERTED_S = 30.0
+"""Longest speech that is converted in one piece: CosyVoice's speech tokenizer takes no more."""
+
+Progress: TypeAlias = Callable[[str, float], None]
+"""Told while loading: a sentence, what is being done; and the share of all that is done, 0 to 1."""
+
+
+def unwatched(sentence: str, share: float) -> None:
+    """A `Progress` that nobody looks at."""
 
 
 Emit: TypeAlias = Callable[[Chunk], bool]
@@ -77,14 +117,19 @@ class Engine(Protocol):
     its way to the listener before the next one is computed.
     """
 
-    def load(self, options: Mapping[str, Any]) -> None:
+    def load(self, options: Mapping[str, Any], progress: Progress = unwatched) -> None:
         """
-        Make ready to speak. Called once, before anything else.
+        Make ready to speak as fast as ever: a model's first words, which are slow, are spoken
+        here and thrown away. Called once, before anything else.
 
         Raises:
             MissingDependency: a library or model is not there; says how to get it.
             EngineError: anything else, in one sentence.
         """
+
+    @property
+    def sample_rate(self) -> int:
+        """Hz at which it speaks; known even while its only voices are those of a folder."""
 
     @property
     def voices(self) -> Sequence[Voice]:
@@ -94,14 +139,26 @@ class Engine(Protocol):
     def abilities(self) -> Abilities:
         """What holds whatever the voice."""
 
-    def say(self, text: str, voice: str, language: str | None, speed: float, emit: Emit) -> None:
+    def say(self, line: Line, emit: Emit) -> None:
         """
-        Speak `text`, handing every chunk to `emit`; return when all is spoken or unwanted.
+        Speak `line`, handing every chunk to `emit`; return when all is spoken or unwanted.
 
         Raises:
             EngineError: this text cannot be spoken; the engine itself is well.
             Exception: any other means that the engine can no longer be trusted: the
                 worker reports it and is replaced.
+        """
+
+
+class Converter(Engine, Protocol):
+    """An engine that also says what somebody said in another voice."""
+
+    def convert(self, audio: Samples, voice: str, speed: float, emit: Emit) -> None:
+        """
+        Speak what is said in `audio` with `voice`; otherwise as `say`.
+
+        Args:
+            audio: int16, mono, `CONVERTED_RATE` Hz, at most `CONVERTED_S`.
         """
 
 
@@ -114,7 +171,7 @@ class Sink(Protocol):
     """
 
     def pcm(self, samples: Samples) -> None:
-        """The next samples (int16, never empty; yours to keep)."""
+        """The next samples (int16, never empty; yours to keep, but not to write on)."""
 
     def end(self) -> None:
         """Everything was spoken."""

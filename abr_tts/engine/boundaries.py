@@ -14,9 +14,9 @@ from .scripts import UNSPACED, script_of
 
 NONE, WEAK, SPACE, SOFT, HARD, WAIT = range(6)
 """
-No cut; a cut if need be (between two characters of a script without spaces, or at a space in
-the midst of a number); between words; between phrases; between sentences; and: only the next
-characters can tell.
+No cut; a cut if need be (between two characters of a script without spaces, or at the space behind
+a number, which has more digits or a unit after it); between words; between phrases; between
+sentences; and: only the next characters can tell.
 """
 
 _FULL_ENDERS = frozenset("。｡．！？।॥։።៕။؟۔།")
@@ -53,9 +53,30 @@ _ABBREVIATIONS = frozenset(
     (
         *("mr", "mrs", "ms", "dr", "prof", "st", "vs", "rev", "gen", "col", "capt", "lt", "sgt", "hon"),
         *("messrs", "mt", "fig", "vol", "pp", "cf", "al", "dept", "approx"),
+        *("e.g", "i.e", "viz", "a.k.a"),
     )
 )
 """English words whose full stop ends no sentence. A guess at the common ones."""
+
+_NUMBERED = frozenset(
+    (
+        *("no", "nos", "p", "art", "sec", "ch", "ver", "v", "ca", "c"),
+        *("jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec"),
+    )
+)
+"""English words whose full stop ends no sentence where a number follows. A guess at the common ones."""
+
+_NUMERALS = frozenset("零〇一二三四五六七八九十百千万亿两点")
+"""Characters that make up numbers in Chinese; between two of them there is no cut."""
+
+_ITEM = re.compile(r"[-*+•·#>|]|\d{1,3}[.)、．）]")
+"""What begins a line that is a paragraph of its own: an item of a list, a heading, a row, as in Markdown."""
+
+_NOT_YET_ITEM = re.compile(r"\d{0,3}")
+"""What may become one."""
+
+_ADDRESS = frozenset("@/\\_:.0123456789")
+"""Characters that a word of speech has not, but numbers, addresses and names of files have."""
 
 _INITIALS = re.compile(r"(?:[A-Z]\.)*[A-Z]")
 """J. Smith, U.S. Army: less the last full stop."""
@@ -72,6 +93,28 @@ def after(text: str, index: int, final: bool) -> int:
     if char.isspace():
         return _after_space(text, index, final)
     return _between_letters(text, index, final)
+
+
+def at_rest(text: str, index: int) -> int:
+    """
+    The boundary after `text[index]`, which only the next character could tell, when none comes for a while.
+
+    It is taken for what it would be if another sentence followed; after a number or a part of an
+    address, which may go on with the next character, there is none.
+    """
+    char = text[index]
+    if index + 1 == len(text) and not char.isspace():
+        if char not in _MARKS:
+            return NONE
+        mark = _mark_before(text, index) if char in _CLOSERS else index
+        if (
+            mark == index
+            and char not in _FULL_ENDERS - {"．"}
+            and _ADDRESS & set(_word_before(text, mark).rstrip("."))
+        ):
+            return NONE
+        text += " "
+    return after(text + "A", index, False)
 
 
 def _mark_before(text: str, index: int) -> int:
@@ -104,6 +147,9 @@ def _after_stop(text: str, index: int, mark: int, final: bool) -> int:
     """After a full stop and a space: a sentence's end, or an abbreviation's, or a number's."""
     ahead = text[index + 1 : index + 1 + LOOK]
     following = ahead.lstrip()[:1]
+    gap = ahead[: len(ahead) - len(ahead.lstrip())]
+    if "\n\n" in gap or "\u2029" in gap:
+        return HARD  # a paragraph's end, whatever it was
     if not following:
         return HARD if final or len(ahead) == LOOK else WAIT
     trailing = text[mark] == "…" or text[mark - 1 : mark] == "."
@@ -114,15 +160,21 @@ def _after_stop(text: str, index: int, mark: int, final: bool) -> int:
     word = _word_before(text, mark)
     if word.lower() in _ABBREVIATIONS or _INITIALS.fullmatch(word):
         return NONE
-    if word.lower() == "no" and following.isdigit():
+    if word.lower() in _NUMBERED and following.isdigit():
         return NONE
     return SPACE if word.isdigit() and len(word) <= 2 else HARD  # "am 3. Oktober", "1. First"
 
 
 def _word_before(text: str, index: int) -> str:
-    """What ends right before `index`, from the last space on; of a longer word its end."""
-    words = text[max(index - LOOK, 0) : index].split()
-    return words[-1].lstrip("".join(_OPENERS)) if words and not text[index - 1].isspace() else ""
+    """What ends right before `index`, from a space or a Chinese character on; of a longer word its end."""
+    begin = index
+    while begin > max(index - LOOK, 0) and not _ends_word(text[begin - 1]):
+        begin -= 1
+    return text[begin:index].lstrip("".join(_OPENERS))
+
+
+def _ends_word(char: str) -> bool:
+    return char.isspace() or script_of(char) in UNSPACED
 
 
 def _after_space(text: str, index: int, final: bool) -> int:
@@ -132,12 +184,19 @@ def _after_space(text: str, index: int, final: bool) -> int:
     if char == "\u2029" or (char == "\n" and "\n" in _spaces_before(text, index)):
         return HARD
     if char in "\n\u2028\v\f":
-        return SOFT
-    if index == 0 or not text[index - 1].isdigit():
-        return SPACE
-    if index + 1 == len(text):
-        return SPACE if final else WAIT
-    return WEAK if text[index + 1].isdigit() else SPACE
+        return _after_line(text, index, final)
+    return WEAK if index > 0 and text[index - 1].isdigit() else SPACE  # 10 000, 5 km
+
+
+def _after_line(text: str, index: int, final: bool) -> int:
+    """After the end of a line: text may have been broken there, or it is an item's end."""
+    ahead = text[index + 1 : index + 1 + LOOK]
+    line = ahead.lstrip(" \t")
+    if _ITEM.match(line):
+        return HARD
+    if _NOT_YET_ITEM.fullmatch(line) and not final and len(ahead) < LOOK:
+        return WAIT
+    return SOFT
 
 
 def _spaces_before(text: str, index: int) -> str:
@@ -154,5 +213,7 @@ def _between_letters(text: str, index: int, final: bool) -> int:
     if script_of(char) not in UNSPACED and script_of(following) not in UNSPACED:
         return NONE
     if char in _OPENERS or following in _CLOSERS or char.isdigit() or following.isdigit():
+        return NONE
+    if char in _NUMERALS and following in _NUMERALS:
         return NONE
     return NONE if unicodedata.category(following)[0] in "MPS" else WEAK

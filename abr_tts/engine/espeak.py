@@ -12,14 +12,17 @@ import ctypes
 import os
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any, Optional
 
 from ..errors import EngineError
 from . import languages, libespeak
-from .base import Abilities, Emit, Voice
-from .scripts import runs
+from .base import Abilities, Emit, Line, Progress, Voice, unwatched
+from .scripts import shares
+
+OPTIONS = ("data", "library")
+"""Names of the options."""
 
 
 class Espeak:
@@ -29,8 +32,11 @@ class Espeak:
     `library`: path of libespeak-ng; `data`: path of its espeak-ng-data.
     """
 
-    def load(self, options: Mapping[str, Any]) -> None:
-        """Load the library and list its voices."""
+    def load(self, options: Mapping[str, Any], progress: Progress = unwatched) -> None:
+        """Load the library, list its voices and read those of the default one: 4 ms of the first clause."""
+        for name in options:
+            if name not in OPTIONS:
+                raise EngineError(f"espeak has no option {name!r}; there are {', '.join(OPTIONS)}")
         library, data = libespeak.find(options)
         self._lib = libespeak.bind(library)
         self._rate = libespeak.initialize(self._lib, data)
@@ -42,6 +48,12 @@ class Espeak:
         self._error: Optional[BaseException] = None
         self._callback = libespeak.Callback(self._on_pcm)  # kept: ctypes does not
         self._lib.espeak_SetSynthCallback(self._callback)
+        self.say(Line("One.", self._voices[0].name), lambda chunk: True)
+
+    @property
+    def sample_rate(self) -> int:
+        """Hz."""
+        return self._rate
 
     @property
     def voices(self) -> Sequence[Voice]:
@@ -56,11 +68,11 @@ class Espeak:
         bounds = (slowest / languages.RATE, fastest / languages.RATE)
         return Abilities("espeak", self._version, scripts, languages.DEFAULTS, bounds)
 
-    def say(self, text: str, voice: str, language: Optional[str], speed: float, emit: Emit) -> None:
-        """Speak each run of `text` with the voice that reads its script; see `base.Engine.say`."""
+    def say(self, line: Line, emit: Emit) -> None:
+        """Speak each run of the text with the voice that reads its script; see `base.Engine.say`."""
         self._emit, self._error = emit, None
-        for part, reader in _parts(_plain(text), voice):
-            self._select(reader, languages.rate(reader, speed))
+        for part, reader in shares(_plain(line.text), partial(languages.reader, line.voice)):
+            self._select(reader, languages.rate(reader, line.speed))
             self._synth(part)
             if self._error is not None:
                 raise self._error
@@ -112,19 +124,6 @@ class Espeak:
             voices[name] = Voice(name, tags, self._rate, record.name.decode().strip())
         first = [voices.pop(name) for name in ("en-us", "cmn") if name in voices]
         return first + [voices[name] for name in sorted(voices)]
-
-
-def _parts(text: str, voice: str) -> Iterator[tuple[str, str]]:
-    """`text` in runs with the voice for each; neighbours that one voice reads stay together."""
-    begin, current = 0, ""
-    for start, _, script in runs(text):
-        reader = languages.reader(voice, script)
-        if current and reader != current:
-            yield text[begin:start], current
-            begin = start
-        current = reader
-    if begin < len(text):
-        yield text[begin:], current
 
 
 _SAME_CHARACTER = (

@@ -88,6 +88,8 @@ def bind(path: str) -> ctypes.CDLL:
         lib = ctypes.CDLL(path)
     except OSError as error:
         raise MissingDependency(f"libespeak-ng cannot be loaded: {error}") from None
+    if not hasattr(lib, "espeak_Initialize"):
+        raise MissingDependency(f"{path} is no libespeak-ng")
     lib.espeak_Initialize.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_int]
     lib.espeak_Info.argtypes, lib.espeak_Info.restype = [ctypes.c_void_p], ctypes.c_char_p
     lib.espeak_ListVoices.argtypes = [ctypes.c_void_p]

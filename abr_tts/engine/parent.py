@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import Optional, Protocol, Union
 
-from ..audio.pcm import ByteJoiner
+import numpy as np
+
 from ..errors import EngineError, EngineLost, EngineTimeout
 from . import ipc
 from .base import Samples
@@ -24,9 +26,24 @@ from .spec import EngineSpec, Limits
 
 log = logging.getLogger("abr_tts.engine")
 
+UNFIT = 78
+"""Exit code of an interpreter that cannot run a worker, and prints why: EX_CONFIG of sysexits.h."""
+
 BOOTSTRAP = """
-import importlib.util as u, sys
+import sys
+def unfit(words):
+    print(words)
+    sys.stdout.flush()
+    sys.exit(78)
+if sys.version_info < (3, 10):
+    unfit(sys.executable + " is Python %d.%d; an engine's worker needs 3.10 or later" % sys.version_info[:2])
+import importlib.util as u
 sys.path[:] = [p for p in sys.path if p]
+missing = [name for name in ("numpy", "msgpack") if u.find_spec(name) is None]
+if missing:
+    names = " ".join(missing)
+    words = "%s has no %s, which an engine's worker needs: %s -m pip install %s"
+    unfit(words % (sys.executable, " and no ".join(missing), sys.executable, names))
 home = sys.argv[1]
 spec = u.spec_from_file_location("abr_tts", home + "/__init__.py", submodule_search_locations=[home])
 sys.modules["abr_tts"] = package = u.module_from_spec(spec)
@@ -35,8 +52,8 @@ from abr_tts.engine.worker import main
 main(sys.argv[2:])
 """
 """
-Runs the worker of *this* package under any interpreter. A search path would carry our whole
-site-packages along, whose compiled modules another Python cannot load.
+Runs the worker of *this* package under any interpreter, or has one that cannot say what it lacks. A
+search path would carry our whole site-packages along, whose compiled modules another Python cannot load.
 """
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -55,7 +72,7 @@ class Request(Protocol):
     """What a worker needs of the request that it holds."""
 
     @property
-    def say(self) -> ipc.Say:
+    def ask(self) -> Union[ipc.Say, ipc.Convert]:
         """What to send."""
 
     def pcm(self, samples: Samples) -> bool:
@@ -86,7 +103,9 @@ class WorkerHandle(asyncio.Protocol):
     parent-death signal when that *thread* ends.
     """
 
-    def __init__(self, spec: EngineSpec, limits: Limits, owner: Owner) -> None:
+    def __init__(self, spec: EngineSpec, limits: Limits, owner: Owner, number: int = 0) -> None:
+        self.number = number
+        """Which of the pool's it is, from 0; its replacement is the same."""
         self._spec = spec
         self._limits = limits
         self._owner = owner
@@ -94,20 +113,21 @@ class WorkerHandle(asyncio.Protocol):
         self._frames = ipc.Frames()
         self._printed = Printed()
         self._python = spec.python or sys.executable
-        self._joiner = ByteJoiner()
         self._process: Optional[subprocess.Popen[bytes]] = None
         self._transport: Optional[asyncio.Transport] = None
         self._timer: Optional[asyncio.TimerHandle] = None
         self._request: Optional[Request] = None
         self._current = 0
         self._deadline = self._loop.time() + limits.load_s
-        self._pinged = self._heard = 0.0
+        self._pinged = self._heard = self._patience_s = self._cancelled_at = 0.0
         self._why = ""
         self._burial: Optional[asyncio.Task[None]] = None
         self.gone = asyncio.Event()
         self.state = STARTING
         self.ready_at: Optional[float] = None
         self.missing_dependency = False
+        self.loading: Optional[ipc.Loading] = None
+        """How far it said to be with loading."""
         self.last_voice = ""
         self.served = 0
 
@@ -135,6 +155,7 @@ class WorkerHandle(asyncio.Protocol):
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
                     pass_fds=[theirs.fileno()],
+                    env=os.environ | self._spec.environment(self.number),
                 )
             except OSError:
                 ours.close()
@@ -196,7 +217,15 @@ class WorkerHandle(asyncio.Protocol):
             await asyncio.sleep(pause)
             pause *= 2
         await self._printed.closed(PRINTING_S)
-        self._over(self._why or reason(self._process.returncode, self._printed.last()))
+        code, last = self._process.returncode, self._printed.last()
+        if code == UNFIT and last:
+            self.missing_dependency = True
+            self._why = self._why or last
+        self._over(self._why or self._where(reason(code, last)))
+
+    def _where(self, why: str) -> str:
+        """`why`, with the interpreter where that was chosen and has never run an engine."""
+        return why if self.ready_at or not self._spec.python else f"{self._python}: {why}"
 
     def _over(self, why: str) -> None:
         self.state = GONE
@@ -209,12 +238,13 @@ class WorkerHandle(asyncio.Protocol):
         """Speak; only while IDLE."""
         assert self.state == IDLE, self.state
         self.state = BUSY
-        self._request, self._current = request, request.say.id
-        self._joiner = ByteJoiner()
-        self.last_voice = request.say.voice
+        ask = request.ask
+        self._request, self._current = request, ask.id
+        self.last_voice = ask.voice
         self.served += 1
-        self._send(request.say)
-        self._deadline = self._loop.time() + self._limits.first_chunk_s
+        self._send(ask)
+        self._patience_s = self._limits.first_chunk_s
+        self._deadline = self._loop.time() + self._patience_s
         self._arm()
 
     def cancel(self, request: Request) -> None:
@@ -223,7 +253,9 @@ class WorkerHandle(asyncio.Protocol):
             return
         self._request = None
         self._send(ipc.Cancel(self._current))
-        self._deadline = self._loop.time() + self._limits.cancel_s
+        # A model notices between two chunks, and may take as long for the one at hand as without a cancel.
+        self._cancelled_at = self._loop.time()
+        self._deadline = max(self._deadline, self._cancelled_at + self._limits.cancel_s)
         self._arm()
 
     def _finish(self, error: EngineError) -> None:
@@ -249,11 +281,15 @@ class WorkerHandle(asyncio.Protocol):
         elif isinstance(record, (ipc.End, ipc.Fault)):
             self._take_end(record)
         elif isinstance(record, ipc.Ready):
+            if self.state != STARTING:
+                raise ipc.IpcError("ready twice")
             self.state = IDLE
-            self.ready_at = self._heard
             self._deadline = float("inf")
+            self._owner.worker_ready(self, record)  # which may raise: then it has never been ready
+            self.ready_at = self._heard
             self._arm()
-            self._owner.worker_ready(self, record)
+        elif isinstance(record, ipc.Loading):
+            self.loading = record
         elif isinstance(record, ipc.Log):
             log.log(record.level, "worker %s: %s", self.pid, record.message)
 
@@ -261,9 +297,12 @@ class WorkerHandle(asyncio.Protocol):
         request = self._request
         if request is None or record.id != self._current:
             return  # cancelled: what was on its way
-        self._deadline = self._heard + self._limits.gap_s
+        self._patience_s = self._limits.gap_s
+        self._deadline = self._heard + self._patience_s
         self._arm()  # the first chunk's limit was the longer one; after that this is two comparisons
-        samples = self._joiner.push(record.data)
+        if len(record.data) % 2:
+            raise ipc.IpcError("half a sample")
+        samples = np.frombuffer(record.data, "<i2").astype(np.int16, copy=False)
         if samples.size and not request.pcm(samples):
             self.cancel(request)
 
@@ -271,6 +310,8 @@ class WorkerHandle(asyncio.Protocol):
         if isinstance(record, ipc.Fault) and record.fatal:
             self._why = record.message
             self.missing_dependency = record.code == "missing_dependency"
+            if self.missing_dependency and self._spec.python:
+                self._why = f"in {self._python}: {record.message}"
             self.state = LEAVING
             self._finish(EngineError(f"the engine failed: {record.message}"))
             return  # it exits; connection_lost follows
@@ -328,8 +369,8 @@ class WorkerHandle(asyncio.Protocol):
         elif self.state == LEAVING:
             why = f"it did not exit within {self._limits.drain_s:g} s"
         elif self._request is None:
-            why = f"it went on for {self._limits.cancel_s:g} s after a cancel"
+            why = f"it went on for {self._loop.time() - self._cancelled_at:.3g} s after a cancel"
         else:
-            why = "the engine made no sound within its time limit"
+            why = f"the engine made no sound for {self._patience_s:g} s"
         self._finish(EngineTimeout(why))
         self.kill(why)

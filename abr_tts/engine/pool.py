@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Optional
+from typing import Optional, Union
 
-from ..errors import Busy, EngineError, EngineLost, MissingDependency
-from . import ipc
-from .base import Abilities, Sink, Voice
+from ..audio.pcm import encode_pcm16
+from ..errors import Busy, EngineError, EngineLost, MissingDependency, Unsupported
+from . import face, ipc
+from .base import Abilities, Samples, Sink, Voice
+from .face import PoolStats, Standing, check_convertible
 from .parent import BUSY, IDLE, STARTING, WorkerHandle
 from .queue import Queue
+from .references import References
 from .spec import EngineSpec, Limits
-from .ticket import Counts, PoolStats, Ticket
+from .ticket import Counts, Ticket
 from .voices import Catalogue
 
 __all__ = ["EngineSpec", "Limits", "Pool", "PoolStats", "Ticket"]
@@ -58,6 +61,8 @@ class Pool:
         self._next_id = 0
         self._reason = ""
         self._count = Counts()
+        self._began = 0.0
+        self._took: Optional[float] = None
 
     # -- life -----------------------------------------------------------------------------
 
@@ -69,9 +74,10 @@ class Pool:
             MissingDependency: a library or model is not installed; says how to get it.
             EngineError: no worker starts, for the reason given.
         """
-        self._first = asyncio.get_running_loop().create_future()
-        for _ in range(self.size):
-            self._spawn()
+        loop = asyncio.get_running_loop()
+        self._began, self._first = loop.time(), loop.create_future()
+        for number in range(self.size):
+            self._spawn(number)
         try:
             await self._first
         except BaseException:
@@ -81,7 +87,7 @@ class Pool:
     async def stop(self) -> None:
         """Fault what is under way, end every worker; returns when their processes are gone."""
         self._stopping = True
-        self._out_of_service = "the engine is shutting down"
+        self._out_of_service = self._out_of_service or "the engine is shutting down"
         for pause in self._pauses:
             pause.cancel()
         self._fault_waiting()
@@ -89,30 +95,37 @@ class Pool:
         error = EngineLost(self._out_of_service)
         await asyncio.gather(*(worker.stop(error) for worker in list(self._workers)))
 
-    def _spawn(self) -> None:
+    def _spawn(self, number: int) -> None:
         loop = asyncio.get_running_loop()
-        worker = WorkerHandle(self.spec, self.limits, self)
+        worker = WorkerHandle(self.spec, self.limits, self, number)
         self._workers.add(worker)
         task = loop.create_task(worker.start())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _spawn_later(self, pause: float) -> None:
+    def _spawn_later(self, number: int, pause: float) -> None:
         def spawn() -> None:
             self._pauses.discard(handle)
-            self._spawn()
+            self._spawn(number)
 
         handle = asyncio.get_running_loop().call_later(pause, spawn)
         self._pauses.add(handle)
 
     def worker_ready(self, worker: WorkerHandle, ready: ipc.Ready) -> None:
         """A worker has loaded (see `parent.Owner`)."""
-        self._out_of_service = ""
         if not self.voices:
-            self.abilities = Abilities(**ready.abilities)
-            voices = [Voice(name, tuple(tags), rate, text) for name, tags, rate, text in ready.voices]
-            self._catalogue = Catalogue(voices, self.abilities)
+            try:
+                abilities = Abilities(**ready.abilities)
+                voices = [Voice(name, tuple(tags), rate, text) for name, tags, rate, text in ready.voices]
+            except (TypeError, ValueError) as error:
+                raise ipc.IpcError(f"an engine of another version: {error}") from None
+            self.abilities = abilities
+            folder = self.spec.options.get("voices_dir") if self.abilities.clones else None
+            references = References(folder) if folder else None
+            self._catalogue = Catalogue(voices, self.abilities, references, ready.rate)
+        self._out_of_service = ""
         if self._first and not self._first.done():
+            self._took = asyncio.get_running_loop().time() - self._began
             self._first.set_result(None)
         self._dispatch(worker)
 
@@ -135,7 +148,7 @@ class Pool:
         none_loaded = worker.ready_at is None and not any(other.ready_at for other in self._workers)
         if none_loaded and self._failures >= self.size:
             self._go_out_of_service(worker, why)
-        self._spawn_later(pause)
+        self._spawn_later(worker.number, pause)
 
     def _pause(self, worker: WorkerHandle) -> float:
         """Seconds before the replacement of `worker` is started."""
@@ -185,31 +198,36 @@ class Pool:
         sink: Sink,
         *,
         first: bool = False,
+        instruct: Optional[str] = None,
     ) -> Ticket:
-        """
-        Speak one clause; never calls `sink` before it returns.
+        """Speak one clause; see `face.Speaking.say`."""
+        if instruct and not self.abilities.instructs:
+            raise Unsupported(f"{self.abilities.engine} cannot be told how to speak")
+        ask = ipc.Say(self._number(), text, voice.name, language, speed, instruct)
+        return self._ask(ask, sink, first)
 
-        Args:
-            first: the first clause of a stream, which a listener waits for: it overtakes
-                waiting clauses that are not (see `queue.Queue`).
+    def convert(self, audio: Samples, voice: Voice, speed: float, sink: Sink) -> Ticket:
+        """Say what is said in `audio` in another voice; see `face.Speaking.convert`."""
+        check_convertible(self.abilities, audio)
+        return self._ask(ipc.Convert(self._number(), encode_pcm16(audio), voice.name, speed), sink, True)
 
-        Raises:
-            Busy: too many requests wait already.
-        """
+    def _number(self) -> int:
+        """The next request's number, if it may come."""
         if self.waiting >= self.limits.queue:
             raise Busy(f"{self.waiting} requests wait for the engine", retry_after=RETRY_S)
         self._next_id += 1
+        return self._next_id
+
+    def _ask(self, ask: Union[ipc.Say, ipc.Convert], sink: Sink, first: bool) -> Ticket:
         self._count.said += 1
-        ticket = Ticket(
-            self._on_cancel, self._count, ipc.Say(self._next_id, text, voice.name, language, speed), sink
-        )
+        ticket = Ticket(self._on_cancel, self._count, ask, sink)
         idle = [worker for worker in self._workers if worker.state == IDLE]
         if self._out_of_service:
             error = EngineLost(self._out_of_service)
             asyncio.get_running_loop().call_soon(ticket.finish, error)
         elif idle:
             # One that spoke this voice last need not load it; then the least used.
-            best = min(idle, key=lambda worker: (worker.last_voice != voice.name, worker.served))
+            best = min(idle, key=lambda worker: (worker.last_voice != ask.voice, worker.served))
             self._give(best, ticket)
         else:
             self._queue.add(ticket, first)
@@ -221,7 +239,7 @@ class Pool:
             self._give(worker, ticket)
 
     def _give(self, worker: WorkerHandle, ticket: Ticket) -> None:
-        ticket.worker = worker
+        ticket.worker, ticket.given_at = worker, asyncio.get_running_loop().time()
         worker.say(ticket)
 
     def _on_cancel(self, ticket: Ticket) -> None:
@@ -236,9 +254,31 @@ class Pool:
         return sum(worker.state in (IDLE, BUSY) for worker in self._workers)
 
     @property
+    def pids(self) -> tuple[int, ...]:
+        """Process ids of the workers, to look at what they use."""
+        return tuple(worker.pid for worker in self._workers if worker.pid is not None)
+
+    @property
     def waiting(self) -> int:
         """Requests without a worker yet."""
         return len(self._queue)
+
+    @property
+    def progress(self) -> Standing:
+        """How far it is: of the workers that load, the one that is furthest; see `face.Standing`."""
+        now = asyncio.get_running_loop().time()
+        seconds = now - self._began if self._began else 0.0
+        if self._stopping:
+            return Standing(face.STOPPED, self._out_of_service, 0.0, seconds)
+        if self.ready:
+            return Standing(face.READY, "", 1.0, seconds if self._took is None else self._took)
+        if self._out_of_service:
+            return Standing(face.FAILED, self._out_of_service, 0.0, seconds)
+        told = [worker.loading for worker in self._workers if worker.loading]
+        if not told:
+            return Standing(face.STARTING, f"starting the {self.spec.kind} engine", 0.0, seconds)
+        furthest = max(told, key=lambda loading: loading.share)
+        return Standing(face.LOADING, furthest.sentence, furthest.share, seconds)
 
     @property
     def stats(self) -> PoolStats:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Optional
 
@@ -89,6 +90,23 @@ def runs(text: str) -> list[tuple[int, int, str]]:
     if begin < len(text):
         found.append((begin, len(text), current))
     return found
+
+
+def shares(text: str, reader: Callable[[str], str]) -> Iterator[tuple[str, str]]:
+    """
+    `text` in runs, each with whom `reader` names for its script; neighbours of one reader stay together.
+
+    COMMON belongs to the run before it, as in `runs`.
+    """
+    begin, current = 0, ""
+    for start, _, script in runs(text):
+        voice = reader(script)
+        if current and voice != current:
+            yield text[begin:start], current
+            begin = start
+        current = voice
+    if begin < len(text):
+        yield text[begin:], current
 
 
 def weights(text: str) -> Counter[str]:

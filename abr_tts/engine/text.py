@@ -29,6 +29,10 @@ FIRST_MAX_CHARS = 80
 FIRST_MIN_CHARS = 16
 """The first clause may end at a comma from this many letters on; shorter ones sound chopped. By ear."""
 
+GROWTH = 1.5
+"""How much longer than the one before a clause may be, up to the maximum: an engine that needs two
+thirds of the time that its speech lasts has made it while the one before is heard. Chosen here."""
+
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _LONE = re.compile("[\ud800-\udfff]")
 
@@ -57,7 +61,8 @@ class Clauser:
 
     Args:
         max_chars: longest clause.
-        first_max_chars: longest first clause, shorter because a listener waits for it.
+        first_max_chars: longest first clause, shorter because a listener waits for it; those
+            after it may each be longer by half, until they reach `max_chars`.
     """
 
     def __init__(self, max_chars: int = MAX_CHARS, first_max_chars: int = FIRST_MAX_CHARS) -> None:
@@ -87,22 +92,59 @@ class Clauser:
         self._held += _join(text[: len(text) - len(self._half)])
         return self._cut(final=False)
 
+    def forget_half(self) -> None:
+        """The text does not end with half a surrogate pair after all: its character will be said again."""
+        self._half = ""
+
     def end(self) -> list[Clause]:
         """The rest. The text is complete."""
         self._held += self._half
         self._half = ""
         return self._cut(final=True)
 
+    def rest(self, hungry: bool) -> list[Clause]:
+        """
+        The clause to speak, if any, when no text has come for a while: nobody shall wait in silence.
+
+        It ends where the text does, if that looks like a sentence's end; for a `hungry` listener, who has
+        nothing else to hear, after a phrase, else between two words. The word or number that the text
+        ends with may go on, and is kept.
+        """
+        end = self._resting_end(hungry)
+        clauses = [] if end is None else self._take(end)
+        self._forget()
+        return clauses
+
+    def _resting_end(self, hungry: bool) -> Optional[int]:
+        piece = self._piece
+        if not piece.spoken:
+            return None
+        strength = boundaries.at_rest(self._held, self._at - 1) if self._open else boundaries.NONE
+        if strength == HARD or (hungry and strength == SOFT):
+            return self._at
+        if strength == SPACE:
+            piece.cuts[SPACE] = (self._at - piece.begin, piece.weight)
+        for kind, least in ((SOFT, 0), (SPACE, FIRST_MIN_CHARS)):
+            cut, weight = piece.cuts.get(kind, (0, -1))
+            if hungry and weight >= least:
+                return piece.begin + cut
+        return None
+
     def _cut(self, final: bool) -> list[Clause]:
         clauses: list[Clause] = []
         while (end := self._next_end(final)) is not None:
-            clause = self._clause(self._piece.begin, end)
-            if clause is not None:
-                clauses.append(clause)
-                self._first, self._limit = False, self._max
-            self._piece, self._at, self._open = _Piece(end), end, False
+            clauses += self._take(end)
         self._forget()
         return clauses
+
+    def _take(self, end: int) -> list[Clause]:
+        """The piece at hand up to `end`, if it can be spoken; another begins there."""
+        clause = self._clause(self._piece.begin, end)
+        self._piece, self._at, self._open = _Piece(end), end, False
+        if clause is None:
+            return []
+        self._first, self._limit = False, min(self._max, int(self._limit * GROWTH))
+        return [clause]
 
     def _forget(self) -> None:
         """Let go of what no clause needs any more, unpronounceable text as well as spoken."""

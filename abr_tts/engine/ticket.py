@@ -1,5 +1,5 @@
 """
-A request to a pool, and what a pool counts: each sink hears its end once, whatever happens.
+A request to a pool, and what pools count: each sink hears its end once, whatever happens.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Optional
+from typing import Optional, Union
 
 from ..errors import EngineError
 from . import ipc
@@ -17,34 +17,9 @@ from .parent import WorkerHandle
 log = logging.getLogger("abr_tts.engine")
 
 
-@dataclass(frozen=True)
-class PoolStats:
-    """A moment of a pool; from `said` on, totals since it was made."""
-
-    size: int
-    ready: int
-    """Workers that have loaded, busy ones among them."""
-    busy: int
-    starting: int
-    waiting: int
-    """Requests without a worker yet."""
-    said: int
-    done: int
-    cancelled: int
-    faults: int
-    """Requests that ended in `Sink.fault`."""
-    lost: int
-    """Workers that ended although nobody told them to, failed starts among them."""
-    samples: int
-    bad_samples: int
-    """Samples that were not finite and became 0."""
-    last_reason: str
-    """Why a worker was last lost; empty if none was."""
-
-
 @dataclass
 class Counts:
-    """The totals of `PoolStats`."""
+    """The totals of `face.PoolStats`."""
 
     said: int = 0
     done: int = 0
@@ -65,12 +40,20 @@ class Counts:
 class Ticket:
     """A request: in the queue, with a worker, or over."""
 
-    def __init__(self, on_cancel: Callable[[Ticket], None], counts: Counts, say: ipc.Say, sink: Sink) -> None:
+    def __init__(
+        self,
+        on_cancel: Callable[[Ticket], None],
+        counts: Counts,
+        ask: Union[ipc.Say, ipc.Convert],
+        sink: Sink,
+    ) -> None:
         self._on_cancel = on_cancel
         self._counts = counts
         self._sink: Optional[Sink] = sink
-        self.say = say
+        self.ask = ask
         self.worker: Optional[WorkerHandle] = None
+        self.given_at: Optional[float] = None
+        """See `face.Asked`."""
 
     @property
     def over(self) -> bool:

@@ -8,6 +8,10 @@ What it sounds like: a text of n characters at speed 1.0 lasts n · 60 ms, and s
 `round(32768 · amplitude · sin(2π · hz · k / rate))`, the sine rounded to float32 first. 60 ms hold
 a whole number of cycles of every multiple of 50 Hz, so that clauses spoken one after another make
 one unbroken tone. The voices `tone-*` each add one fault that engines in the field have shown.
+
+With `voices_dir` it clones: a voice of that folder is a tone of the clip's strongest frequency. With
+`converts` it converts: what was said comes back upside down (`converted`). With `instructs` it whispers,
+whatever it is told: half as loud.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Optional
 
 import numpy as np
@@ -27,7 +31,8 @@ import numpy.typing as npt
 
 from ..audio.pcm import encode_pcm16, to_int16
 from ..errors import EngineError
-from .base import Abilities, Chunk, Emit, Samples, Voice
+from .base import CONVERTED_RATE, Abilities, Chunk, Emit, Line, Progress, Samples, Voice, unwatched
+from .references import References
 
 CHAR_S = 0.06
 """Seconds of tone for one character: about what speech takes (14 characters a second)."""
@@ -64,6 +69,17 @@ STOPPING = frozenset({"tone-die", "tone-hang", "tone-raise", "tone-thread", "ton
 """Voices that speak the first half, and then do not."""
 
 
+BOUNDS: dict[str, tuple[tuple[type, ...], float, float]] = {
+    "rate": ((int,), 1, 1_000_000),
+    "hz": ((int, float), 0, 1_000_000),
+    "amplitude": ((int, float), 0, 1),
+    "rtf": ((int, float), 0, 1_000),
+    "first_delay_s": ((int, float), 0, 86_400),
+    "late_s": ((int, float), 0, 86_400),
+}
+"""Option that is a number → what it may be, the least and the most."""
+
+
 @dataclass(frozen=True)
 class Options:
     """
@@ -77,6 +93,8 @@ class Options:
         rtf: seconds of computing for one second of sound; 0: as fast as it goes.
         first_delay_s: seconds before the first chunk.
         late_s: the delay of `tone-late`.
+        voices_dir: folder of reference voices that it clones; "": it clones none.
+        converts, instructs: it can do that.
     """
 
     rate: int = 24_000
@@ -86,10 +104,28 @@ class Options:
     rtf: float = 0.0
     first_delay_s: float = 0.0
     late_s: float = 1.0
+    voices_dir: str = ""
+    converts: bool = False
+    instructs: bool = False
 
     def __post_init__(self) -> None:
+        """Raises EngineError: an option that cannot be, by its name."""
+        for name, (kinds, low, high) in BOUNDS.items():
+            value = getattr(self, name)
+            if not _is_a(value, kinds) or not low <= value <= high:
+                whole = "a number" if float in kinds else "a whole number"
+                raise EngineError(f"tone: {name} must be {whole} from {low:g} to {high:g}, not {value!r}")
+        for name in ("converts", "instructs"):
+            if not isinstance(getattr(self, name), bool):
+                raise EngineError(f"tone: {name} must be true or false, not {getattr(self, name)!r}")
+        if not isinstance(self.chunks, Sequence) or not all(_is_a(size, (int,)) for size in self.chunks):
+            raise EngineError(f"tone: chunks must be a list of whole numbers, not {self.chunks!r}")
         if not any(self.chunks) or min(self.chunks) < 0:
             raise EngineError(f"tone: chunks {list(self.chunks)} would never come to an end")
+
+
+def _is_a(value: Any, kinds: tuple[type, ...]) -> bool:
+    return isinstance(value, kinds) and not isinstance(value, bool)
 
 
 class Stops(Exception):
@@ -189,15 +225,34 @@ def _due(samples: int, voice: str, options: Options) -> float:
     return options.first_delay_s + options.rtf * seconds
 
 
+def pitch(clip: Samples, rate: int = CONVERTED_RATE) -> float:
+    """The strongest frequency of a clip in Hz, to the nearest multiple of 50."""
+    size = np.abs(np.fft.rfft(clip.astype(np.float64)))
+    size[0] = 0
+    return 50.0 * round(float(np.argmax(size)) * rate / len(clip) / 50)
+
+
+def converted(audio: Samples, speed: float = 1.0, options: Optional[Options] = None) -> Samples:
+    """What a listener must get for 16 kHz `audio`: each sample -x - 1, held until the next is due."""
+    rate = (options or Options()).rate
+    index = np.arange(round(len(audio) * rate / CONVERTED_RATE / speed))
+    return ~audio[np.minimum(index * speed * CONVERTED_RATE / rate, len(audio) - 1).astype(np.int64)]
+
+
 class Tone:
     """The engine (see `base.Engine`). Its options are the fields of `Options`."""
 
-    def load(self, options: Mapping[str, Any]) -> None:
+    def load(self, options: Mapping[str, Any], progress: Progress = unwatched) -> None:
         """Check the options; there is nothing to load."""
         unknown = set(options) - {field.name for field in fields(Options)}
         if unknown:
             raise EngineError(f"the tone engine has no option {', '.join(sorted(unknown))}")
         self._options = Options(**options)
+
+    @property
+    def sample_rate(self) -> int:
+        """Hz."""
+        return self._options.rate
 
     @property
     def voices(self) -> Sequence[Voice]:
@@ -208,14 +263,54 @@ class Tone:
     @property
     def abilities(self) -> Abilities:
         """A tone pronounces every script alike."""
-        return Abilities("tone", "1", speed=(0.25, 4.0))
+        options = self._options
+        return Abilities(
+            "tone",
+            "1",
+            speed=(0.25, 4.0),
+            instructs=options.instructs,
+            converts=options.converts,
+            clones=bool(options.voices_dir),
+        )
 
-    def say(self, text: str, voice: str, language: Optional[str], speed: float, emit: Emit) -> None:
+    def say(self, line: Line, emit: Emit) -> None:
         """Play the plan in real time; see `base.Engine.say`."""
+        voice, options = line.voice, self._options
+        if line.instruct and options.instructs:
+            options = replace(options, amplitude=options.amplitude / 2)
+        if voice not in VOICES:
+            voice, options = "tone", replace(options, hz=self._cloned(voice))
+        self._play(plan(line.text, voice, line.speed, options), voice, emit)
+
+    def convert(self, audio: Samples, voice: str, speed: float, emit: Emit) -> None:
+        """Give back what was said, upside down; see `base.Converter.convert`."""
+        sound = converted(audio, speed, self._options)
+        count = len(sound) // 2 if voice in STOPPING else len(sound)
+
+        def chunks() -> Iterator[tuple[float, Chunk]]:
+            for at, size in _chunks(count, voice, self._options):
+                yield _due(at + size, voice, self._options), sound[at : at + size]
+            if voice in STOPPING:
+                raise Stops(voice)
+
+        self._play(chunks(), voice, emit)
+
+    def _cloned(self, name: str) -> float:
+        """The frequency of a voice of the folder."""
+        found = References(self._options.voices_dir).get(name) if self._options.voices_dir else None
+        if found is None:
+            raise EngineError(f"the tone engine has no voice {name!r}")
+        try:
+            return pitch(found.read())
+        except (OSError, ValueError) as error:  # removed a moment ago, or no clip of ours
+            raise EngineError(f"the voice {name!r} cannot be used: {error}") from None
+
+    def _play(self, chunks: Iterator[tuple[float, Chunk]], voice: str, emit: Emit) -> None:
+        """Hand out each chunk when it is due, then stop as the voice does."""
         begin = time.monotonic()
         wanted = True
         try:
-            for due, chunk in plan(text, voice, speed, self._options):
+            for due, chunk in chunks:
                 while wanted and (wait := begin + due - time.monotonic()) > 0:
                     time.sleep(min(wait, POLL_S))
                     wanted = emit(b"")  # nothing to hand out, but a cancel to notice

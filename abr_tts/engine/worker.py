@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import ctypes
-import importlib
 import logging
 import os
 import select
@@ -21,35 +20,20 @@ import signal
 import socket
 import sys
 import threading
-import traceback
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any, NoReturn, Optional, cast
+from typing import Any, NoReturn, Optional, Union
 
-import numpy as np
-import numpy.typing as npt
-
-from ..audio.pcm import ByteJoiner, count_bad, encode_pcm16, to_int16
-from ..errors import AbrError, EngineError, MissingDependency
-from . import ipc
-from .base import Chunk, Engine, Samples
-
-ENGINES = {"espeak": ("espeak", "Espeak"), "tone": ("tone", "Tone")}
-"""Kind → module beside this one and class in it. Imported when loaded: each needs libraries of its own."""
-
-PIECE = 16_384
-"""Samples in one frame at most: an engine may hand out seconds at once, and a cancel must not wait."""
+from ..errors import EngineError
+from . import ipc, work
+from .base import Engine
 
 LISTEN_MS = 100
 """How long the listening thread goes on watching after the main one has stopped computing: long
 enough not to be woken for every clause of a fast engine. Chosen here."""
 
-LONGEST_REASON, LONGEST_LOG = 500, 8_000
-"""Characters of an exception that reach a listener's error message, and the log. Chosen here."""
-
 READ = 65_536
-"""Bytes read from the socket at once; requests are far shorter."""
+"""Bytes read from the socket at once; requests are far shorter, but for speech to be converted."""
 
 
 class Worker:
@@ -80,8 +64,8 @@ class Worker:
             self._computing.set()
             if isinstance(record, ipc.Load):
                 self._load(record)
-            elif isinstance(record, ipc.Say):
-                self._say(record)
+            elif isinstance(record, (ipc.Say, ipc.Convert)):
+                self._speak(record)
             self._computing.clear()
 
     def _listen(self) -> None:
@@ -126,39 +110,45 @@ class Worker:
 
     def _load(self, load: ipc.Load) -> None:
         try:
-            if load.kind not in ENGINES:
-                raise EngineError(f"no engine {load.kind!r}; there are {', '.join(ENGINES)}")
-            module, name = ENGINES[load.kind]
-            engine: Engine = getattr(importlib.import_module(f"{__package__}.{module}"), name)()
-            engine.load(load.options)
+            engine = work.make(load.kind)
+            engine.load(load.options, work.Telling(self._send))
+            ready = work.ready(engine)
         except Exception as error:
             self._fail(0, error)
         self._engine = engine
-        voices = tuple((v.name, v.languages, v.sample_rate, v.description) for v in engine.voices)
-        self._send(ipc.Ready(engine.voices[0].sample_rate, voices, asdict(engine.abilities)))
+        self._send(ready)
 
-    def _say(self, say: ipc.Say) -> None:
-        assert self._engine is not None, "the parent sends Say after Ready"
-        out = _Outlet(self, say.id)
-        self._current = say.id
+    def _speak(self, ask: Union[ipc.Say, ipc.Convert]) -> None:
+        assert self._engine is not None, "the parent asks after Ready"
+        out = work.Outlet(self, ask.id)
+        self._current = ask.id
         try:
-            if self.wanted(say.id):
-                self._engine.say(say.text, say.voice, say.language, say.speed, out)
+            if self.wanted(ask.id):
+                work.ask(self._engine, ask, out)
         except EngineError as error:
-            self._send(ipc.Fault(say.id, error.code, error.message, fatal=False))
+            self._send(ipc.Fault(ask.id, error.code, error.message, fatal=False))
         except Exception as error:
-            self._fail(say.id, error)
+            self._fail(ask.id, error)
         else:
-            self._send(ipc.End(say.id, out.samples, out.bad))
+            self._send(ipc.End(ask.id, out.samples, out.bad))
         self._current = 0
 
     def wanted(self, request: int) -> bool:
         """Whether the parent still waits for this request, the only one that it has given us."""
         return request != self._cancelled
 
-    def pcm(self, request: int, data: bytes) -> None:
-        """Send PCM; blocks while the parent does not read."""
-        self._send(ipc.Pcm(request, data))
+    def pcm(self, request: int, data: memoryview) -> None:
+        """Send PCM16 bytes from where they lie; blocks while the parent does not read."""
+        head = ipc.pcm_head(request, len(data))
+        try:
+            with self._sending:
+                sent = self._sock.sendmsg([head, data])
+                if sent < len(head) + len(data):
+                    rest = sent - len(head)
+                    self._sock.sendall(head[sent:])
+                    self._sock.sendall(data[max(rest, 0) :])
+        except OSError:
+            os._exit(0)  # the parent is gone
 
     def tell_bad(self, count: int) -> None:
         """Log that samples were not finite: once in the life of a worker."""
@@ -178,54 +168,12 @@ class Worker:
 
     def _fail(self, request: int, error: BaseException) -> NoReturn:
         """Report what cannot be survived, and leave."""
-        expected = isinstance(error, (AbrError, MissingDependency, ImportError))
-        if not expected:
-            lines = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-            self._send(ipc.Log(logging.ERROR, lines[-LONGEST_LOG:]))
-        words = str(error) if expected else f"{type(error).__name__}: {error}"
-        message = " ".join(words.split())[:LONGEST_REASON]
-        code = (
-            "missing_dependency" if isinstance(error, (ImportError, MissingDependency)) else "engine_failed"
-        )
-        self._send(ipc.Fault(request, code, message, fatal=True))
+        self._send(work.fatal(request, error, self._send))
         os._exit(1)
 
     def _on_thread_exception(self, args: Any) -> None:
         """An engine's own thread died: what it should have made will never come."""
         self._fail(self._current, args.exc_value or args.exc_type())
-
-
-class _Outlet:
-    """`base.Emit` of one request: any chunk becomes PCM16 frames of at most `PIECE` samples."""
-
-    def __init__(self, worker: Worker, request: int) -> None:
-        self._worker = worker
-        self._request = request
-        self._joiner = ByteJoiner()
-        self.samples = 0
-        self.bad = 0
-
-    def __call__(self, chunk: Chunk) -> bool:
-        data = chunk if isinstance(chunk, bytes) and not (len(chunk) % 2 or self._joiner.rest) else None
-        if data is None:
-            data = encode_pcm16(self._samples(chunk))
-        for at in range(0, len(data), 2 * PIECE):
-            if not self._worker.wanted(self._request):
-                return False
-            self._worker.pcm(self._request, data[at : at + 2 * PIECE])
-        self.samples += len(data) // 2
-        return self._worker.wanted(self._request)
-
-    def _samples(self, chunk: Chunk) -> Samples:
-        if isinstance(chunk, bytes):
-            return self._joiner.push(chunk)
-        if chunk.dtype == np.int16:
-            return cast(Samples, chunk)
-        floats = cast("npt.NDArray[np.float32]", chunk)
-        if bad := count_bad(floats):
-            self.bad += bad
-            self._worker.tell_bad(bad)
-        return to_int16(floats)
 
 
 def die_with_parent() -> None:

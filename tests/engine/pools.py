@@ -90,9 +90,10 @@ class Collector:
 
 
 @contextlib.asynccontextmanager
-async def running(kind="tone", size=1, *, limits=None, python=None, **options):
+async def running(kind="tone", size=1, *, limits=None, python=None, devices=(), threads=0, **options):
     """A pool that has started all its workers."""
-    pool = WatchedPool(EngineSpec(kind, options, python), size, limits=limits or Limits())
+    spec = EngineSpec(kind, options, python, devices, threads)
+    pool = WatchedPool(spec, size, limits=limits or Limits())
     await asyncio.wait_for(pool.start(), PATIENCE_S)
     try:
         await pool.until(lambda: pool.ready == size)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random
+import re
 import signal
 
 import numpy as np
@@ -57,6 +58,18 @@ def test_a_gap_that_is_too_long_is_noticed_then_and_not_at_the_next_pulse():
             sink = speak(pool, "abcdefgh", "tone-hang")
             assert isinstance(await sink.failure(), EngineTimeout), "else it is heard of in ten minutes"
             np.testing.assert_array_equal(sink.samples, tone.expected("abcdefgh", "tone-hang"))
+
+    asyncio.run(main())
+
+
+def test_an_engine_that_never_begins_is_given_up_after_the_first_chunks_limit_and_replaced():
+    async def main():
+        patient = Limits(first_chunk_s=0.3, gap_s=600.0)
+        async with running(first_delay_s=600.0, limits=patient) as pool:
+            before = pids(pool)
+            told = await speak(pool, "abc").failure()
+            assert isinstance(told, EngineTimeout) and told.message == "the engine made no sound for 0.3 s"
+            await pool.until(lambda: pool.ready == 1 and not pids(pool) & before)
 
     asyncio.run(main())
 
@@ -200,5 +213,20 @@ def test_whatever_happens_every_sink_hears_whole_clauses_or_one_fault(seed):
                     assert len(sink.samples) == len(wanted)
             stats = pool.stats
             assert stats.said == len(sinks) == stats.done + stats.faults + stats.cancelled
+
+    asyncio.run(main())
+
+
+def test_a_cancel_may_take_as_long_as_the_chunk_at_hand_and_no_longer():
+    """A model that computes seconds of speech in one piece notices a cancel between two of them."""
+
+    async def main():
+        async with running(limits=Limits(gap_s=0.6, cancel_s=0.01)) as pool:
+            sink = speak(pool, "abcdefgh", "tone-hang")
+            await pool.until(lambda: len(sink.samples) == tone.samples_of("abcdefgh", "tone-hang"))
+            sink.ticket.cancel()
+            await speak(pool, "served by another").whole()
+            granted = re.fullmatch(r"it went on for ([\d.]+) s after a cancel", pool.stats.last_reason)
+            assert 0.3 < float(granted[1]) < 5
 
     asyncio.run(main())

@@ -9,8 +9,9 @@ import pytest
 
 from abr_tts.audio.resample import lag_frames
 from abr_tts.engine import languages
+from abr_tts.engine.base import Line
 from abr_tts.engine.espeak import Espeak
-from abr_tts.errors import MissingDependency
+from abr_tts.errors import EngineError, MissingDependency
 from abr_tts.units import frame_samples
 
 from .pools import Collector, running, speak
@@ -39,7 +40,7 @@ def engine():
 
 def render(engine, text, voice="en-us", speed=1.0):
     parts = []
-    engine.say(text, voice, None, speed, lambda data: parts.append(data) or True)
+    engine.say(Line(text, voice, speed=speed), lambda data: parts.append(data) or True)
     return np.frombuffer(b"".join(parts), "<i2")
 
 
@@ -130,13 +131,13 @@ def test_speed_changes_the_length_and_stays_within_what_is_said_of_it(engine):
 
 def test_the_first_chunk_is_enough_to_code_a_streams_first_frame(engine):
     taken = []
-    engine.say("Hello world", "en-us", None, 1.0, lambda data: taken.append(data))
+    engine.say(Line("Hello world", "en-us"), lambda data: taken.append(data))
     assert len(taken[0]) / 2 >= (lag_frames(RATE, 24_000) + 1) * frame_samples(RATE)
 
 
 def test_a_cancel_stops_within_a_chunk_and_the_engine_goes_on(engine):
     taken = []
-    engine.say("A long sentence about nothing, " * 50, "en-us", None, 1.0, lambda data: taken.append(data))
+    engine.say(Line("A long sentence about nothing, " * 50, "en-us"), lambda data: taken.append(data))
     assert len(taken) == 1, "append returns None: not wanted any more"
     assert len(taken[0]) / 2 / RATE < 0.1
     assert seconds(engine, "Hello") > 0.3
@@ -147,7 +148,7 @@ def test_what_a_listener_raises_comes_out_of_the_callback(engine):
         raise KeyError("from the callback")
 
     with pytest.raises(KeyError, match="from the callback"):
-        engine.say("Hello", "en-us", None, 1.0, broken)
+        engine.say(Line("Hello", "en-us"), broken)
     assert seconds(engine, "Hello") > 0.3
 
 
@@ -188,5 +189,21 @@ def test_a_pool_chooses_voices_by_script_and_language_and_speaks_them():
             pool.say("x", replace(pool.voices[0], name="nobody"), None, 1.0, sink)
             assert "nobody" in (await sink.failure()).message
             assert loudness(await speak(pool, "and on it goes").whole()) > AUDIBLE
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"voice": "en"}, "no option 'voice'; there are data, library"),
+        ({"library": "libc.so.6"}, "is no libespeak"),
+    ],
+)
+def test_an_option_that_it_does_not_have_and_a_library_of_others_are_refused(options, words):
+    async def main():
+        with pytest.raises((EngineError, MissingDependency), match=words):
+            async with running("espeak", **options):
+                pass
 
     asyncio.run(main())

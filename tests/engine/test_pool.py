@@ -5,9 +5,21 @@ import asyncio
 import numpy as np
 import pytest
 
-from abr_tts.engine import tone
+from abr_tts.engine import face, ipc, tone
+from abr_tts.engine.base import CONVERTED_RATE, Abilities
+from abr_tts.engine.build import pool_for
+from abr_tts.engine.kinds import KINDS
 from abr_tts.engine.pool import EngineSpec, Limits, Pool
-from abr_tts.errors import Busy, EngineError, EngineLost, MissingDependency, UnknownVoice
+from abr_tts.errors import (
+    BadField,
+    Busy,
+    ConfigError,
+    EngineError,
+    EngineLost,
+    MissingDependency,
+    UnknownVoice,
+    Unsupported,
+)
 
 from .pools import Collector, pids, running, speak
 
@@ -219,7 +231,7 @@ def test_stop_faults_what_is_under_way_and_leaves_no_process():
         (EngineSpec("tone", {"chunks": [0]}), EngineError, "never come to an end"),
         (EngineSpec("espeak", {"library": "/no/such.so", "data": "/no"}), MissingDependency, "/no/such.so"),
         (EngineSpec("tone", python="/no/such/python"), EngineError, "/no/such/python cannot be started"),
-        (EngineSpec("festival"), EngineError, "no engine 'festival'; there are espeak, tone"),
+        (EngineSpec("festival"), EngineError, "no engine 'festival'; there are espeak, "),
     ],
 )
 def test_an_engine_that_cannot_start_says_why_in_one_sentence(spec, kind, words):
@@ -254,3 +266,65 @@ def test_an_unknown_voice_is_refused_with_near_names():
                 pool.choose("tone-hnag", None, "x")
 
     asyncio.run(main())
+
+
+def test_an_engine_that_cannot_be_told_how_and_converts_nothing_says_so_before_it_is_asked():
+    async def main():
+        async with running() as pool:
+            voice, sink = pool.voices[0], Collector()
+            with pytest.raises(Unsupported, match="told how to speak"):
+                pool.say("abc", voice, None, 1.0, sink, instruct="gladly")
+            with pytest.raises(Unsupported, match="converts no voices"):
+                pool.convert(np.zeros(1_600, np.int16), voice, 1.0, sink)
+            assert pool.stats.said == 0
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(("samples", "taken"), [(0, False), (1, True), (480_000, True), (480_001, False)])
+def test_speech_to_convert_is_some_and_thirty_seconds_at_most(samples, taken):
+    assert CONVERTED_RATE == 16_000
+    audio = np.zeros(samples, np.int16)
+    if taken:
+        face.check_convertible(Abilities("x", converts=True), audio)
+    else:
+        with pytest.raises(BadField, match="30 s at most"):
+            face.check_convertible(Abilities("x", converts=True), audio)
+
+
+def test_a_pool_tells_how_far_it_is_from_its_start_to_its_end():
+    async def main():
+        pool = Pool(EngineSpec("tone"), 2)
+        assert pool.progress == face.Standing(face.STARTING, "starting the tone engine", 0.0, 0.0)
+        starting = asyncio.ensure_future(pool.start())
+        await asyncio.sleep(0)  # `start` spawns them in its first turn
+        one, other = pool._workers
+        one.loading, other.loading = ipc.Loading("reading", 0.25), ipc.Loading("warming up", 0.75)
+        standing = pool.progress
+        assert (standing.state, standing.sentence, standing.share) == (face.LOADING, "warming up", 0.75)
+        await asyncio.wait_for(starting, 10)
+        ready = pool.progress
+        assert (ready.state, ready.share) == (face.READY, 1.0) and 0 < ready.seconds < 10
+        await pool.stop()
+        assert pool.progress.state == face.STOPPED
+
+    asyncio.run(main())
+
+
+def test_a_pool_whose_engine_no_longer_starts_says_why():
+    async def main():
+        pool = Pool(EngineSpec("tone", {"loudness": 3}), limits=Limits(backoff_s=(60.0, 60.0)))
+        with pytest.raises(EngineError):
+            await asyncio.wait_for(pool.start(), 10)
+        assert pool.progress.state == face.STOPPED and "no option loudness" in pool.progress.sentence
+
+    asyncio.run(main())
+
+
+def test_every_kind_of_engine_is_known_by_its_class_and_the_unknown_is_refused():
+    for kind in KINDS.values():
+        assert kind.sentence.endswith(".") and kind.module and kind.cls
+    for arguments in ({"spec": EngineSpec("festival")}, {"spec": EngineSpec("tone"), "pool": "boats"}):
+        with pytest.raises(ConfigError, match=r"festival|boats"):
+            pool_for(size=1, limits=Limits(), **arguments)
+    assert isinstance(pool_for(EngineSpec("tone"), 1, Limits()), Pool)

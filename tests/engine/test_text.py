@@ -51,6 +51,11 @@ def test_numbers_signs_and_single_characters_are_spoken(text):
         ("Title\n\nText goes on", ["Title", "Text goes on"]),
         ("Wrapped\nlines go on.", ["Wrapped\nlines go on."]),
         ("😀! Hello … you", ["Hello … you"]),
+        ("Tips:\n- one\n- two\n* three", ["Tips:", "- one", "- two", "* three"]),
+        ("Do this:\n1. Be kind.\n2. Be brief", ["Do this:", "1. Be kind.", "2. Be brief"]),
+        ("步骤：\n1、打开\n2、关上", ["步骤：", "1、打开", "2、关上"]),
+        ("# Title\n| a | b |\n|---|---|\n| 1 | 2 |", ["# Title", "| a | b |", "| 1 | 2 |"]),
+        ("It was in\n1999 as he said", ["It was in\n1999 as he said"]),
     ],
 )
 def test_sentences_end_a_clause_in_many_scripts(text, wanted):
@@ -71,6 +76,9 @@ def test_sentences_end_a_clause_in_many_scripts(text, wanted):
         "wait... what",
         "am 3. Oktober war es",
         "it’s, they're",
+        "use a.k.a. Python or e.g. Java",
+        "on Jan. 5 at p. 12 of Sec. 3",
+        "他在U.S.政府工作",
     ],
 )
 def test_full_stops_inside_numbers_names_and_abbreviations_do_not(text):
@@ -98,14 +106,8 @@ def test_mandarin_without_punctuation_is_cut_between_characters_but_not_in_a_num
 
 
 def test_a_character_that_is_a_syllable_counts_as_four_letters():
-    assert [len(text) for text in texts("字" * 100, max_chars=80, first_max_chars=40)] == [
-        10,
-        20,
-        20,
-        20,
-        20,
-        10,
-    ]
+    found = [len(text) for text in texts("字" * 100, max_chars=80, first_max_chars=40)]
+    assert found == [10, 15, 20, 20, 20, 15], "the second may be half as long again as the first"
 
 
 def test_a_word_longer_than_the_maximum_is_cut_and_an_accent_stays_with_its_letter():
@@ -160,7 +162,7 @@ def test_any_number_of_any_character_is_cut_into_bounded_clauses(char):
     assert all(len(clause.text) <= 240 for clause in found)
 
 
-ALPHABET = "ab Z1.,!?…'\"”)(\n。，、“字カ안3-:;é\u0301😀\ud83d\ude00$ Пи"
+ALPHABET = "ab Z1.,!?…'\"”)(\n。，、“字カ안3-*#|一:;é\u0301😀\ud83d\ude00$ Пи"
 
 
 @given(st.text(ALPHABET, max_size=120), st.integers(4, 60), st.integers(4, 40))

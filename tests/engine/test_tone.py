@@ -5,6 +5,8 @@ import pytest
 
 from abr_tts.audio.pcm import ByteJoiner, to_int16
 from abr_tts.engine import tone
+from abr_tts.engine.base import Line
+from abr_tts.engine.references import References
 from abr_tts.errors import EngineError
 
 
@@ -75,3 +77,61 @@ def test_ten_seconds_of_digital_silence_shift_nothing():
 def test_a_chunk_plan_that_gets_nowhere_is_refused(chunks):
     with pytest.raises(EngineError, match="never come to an end"):
         tone.Options(chunks=chunks)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"rate": 0}, {"rate": 24_000.5}, {"rate": "fast"}, {"hz": -1}, {"amplitude": 1.1}),
+        *({"rtf": -0.1}, {"rtf": float("nan")}, {"first_delay_s": float("inf")}, {"late_s": True}),
+        *({"chunks": "abc"}, {"chunks": 5}, {"chunks": [1.5]}, {"converts": 1}, {"instructs": "yes"}),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused_by_its_name(options):
+    (name,) = options
+    with pytest.raises(EngineError, match=f"^tone: {name} must be "):
+        tone.Tone().load(options)
+
+
+def spoken(call, **options):
+    """What an engine with these options hands out when `call` is made of it."""
+    engine, parts = tone.Tone(), [np.zeros(0, np.int16)]
+    engine.load(options)
+
+    def take(chunk):
+        parts.append(chunk)
+        return True
+
+    call(engine, take)
+    return np.concatenate(parts)
+
+
+def test_a_voice_made_of_a_clip_is_a_tone_of_its_strongest_frequency(tmp_path):
+    index = np.arange(32_000)
+    clip = to_int16(0.4 * np.sin(2 * np.pi * 703 * index / 16_000) + 0.1 * np.sin(index))
+    References(tmp_path).add("anna", clip)
+    heard = spoken(lambda engine, take: engine.say(Line("hello", "anna"), take), voices_dir=str(tmp_path))
+    np.testing.assert_array_equal(heard, tone.expected("hello", options=tone.Options(hz=700)))
+    with pytest.raises(EngineError, match="no voice 'bo'"):
+        spoken(lambda engine, take: engine.say(Line("hello", "bo"), take), voices_dir=str(tmp_path))
+
+
+@pytest.mark.parametrize("rate", [8_000, 16_000, 24_000])
+def test_what_is_converted_comes_back_upside_down_and_as_long(rate):
+    audio = np.arange(-1_600, 1_600, dtype=np.int16)
+    heard = spoken(lambda engine, take: engine.convert(audio, "tone", 1.0, take), rate=rate, converts=True)
+    assert len(heard) == 3_200 * rate // 16_000
+    assert (heard[0], heard[-1]) == (1_599, -1_600 if rate >= 16_000 else -1_599)
+    faster = spoken(lambda engine, take: engine.convert(audio, "tone", 2.0, take), rate=rate, converts=True)
+    assert len(faster) == len(heard) // 2
+
+
+def test_abilities_are_those_of_the_options(tmp_path):
+    def abilities(**options):
+        engine = tone.Tone()
+        engine.load(options)
+        found = engine.abilities
+        return found.clones, found.converts, found.instructs
+
+    assert abilities() == (False, False, False)
+    assert abilities(voices_dir=str(tmp_path), converts=True, instructs=True) == (True, True, True)

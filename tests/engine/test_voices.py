@@ -62,3 +62,13 @@ def test_scripts_that_nobody_reads_are_named():
     assert CATALOGUE.unspeakable("Hello 你好 3.14 😀", VOICES[0]) is None
     assert CATALOGUE.unspeakable("Hello བཀྲ ខ្មែរ", VOICES[0]) == "Tibetan, Khmer"
     assert Catalogue(VOICES, Abilities("x")).unspeakable("བཀྲ", VOICES[0]) is None
+
+
+@pytest.mark.parametrize(
+    ("count", "words"), [(0, "there are none"), (1, "there is a0"), (2, "there are a0, a1"), (13, "a11, …")]
+)
+def test_the_voices_there_are_are_told_in_a_sentence_however_many_they_are(count, words):
+    catalogue = Catalogue([Voice(f"a{n}", ("en",), 24_000) for n in range(count)], Abilities("x"))
+    for ask in (("zzz", None), (None, "tlh")):
+        with pytest.raises(UnknownVoice, match=f"; .*{words}$"):
+            catalogue.choose(*ask, "hello")

@@ -13,6 +13,8 @@ import pytest
 
 from abr_tts.engine import ipc, tone
 from abr_tts.engine.parent import BOOTSTRAP, PACKAGE
+from abr_tts.engine.work import Outlet, Telling
+from abr_tts.engine.worker import Worker
 
 from .pools import PATIENCE_S
 
@@ -188,3 +190,65 @@ exec {sys.executable} -c "$code" "${{@:3}}"
         with Child(kind, python=str(python)) as child:
             child.send(ipc.Say(1, "abc", child.ready.voices[0][0], None, 1.0))
             assert child.whole()[1].samples > 1_000
+
+
+class Held:
+    """A socket whose buffer takes a little at a time."""
+
+    def __init__(self, most):
+        self.most, self.shown, self.data = most, [], b""
+
+    def sendmsg(self, parts):
+        self.shown.append(parts[1])
+        sent = b"".join(parts)[: self.most]
+        self.data += sent
+        return len(sent)
+
+    def sendall(self, data):
+        self.data += data
+
+
+@pytest.mark.parametrize("most", [1, 16, 17, 5_000, 1 << 20])
+@pytest.mark.parametrize("kind", ["int16", "bytes"])
+def test_a_worker_sends_samples_from_where_the_engine_has_them(kind, most):
+    sock = Held(most)
+    out = Outlet(Worker(sock), 7)
+    samples = np.arange(40_000, dtype=np.int16)
+    chunk = samples if kind == "int16" else samples.tobytes()
+    assert out(chunk)
+    lies = np.frombuffer(chunk, np.uint8)
+    assert all(np.shares_memory(np.frombuffer(piece, np.uint8), lies) for piece in sock.shown)
+    records = ipc.Frames().feed(sock.data)
+    assert [len(record.data) for record in records] == [32_768, 32_768, 14_464]
+    assert b"".join(record.data for record in records) == samples.tobytes()
+    assert out.samples == len(samples)
+
+
+def test_a_view_that_skips_samples_and_an_empty_one_are_sent_as_they_read():
+    sock = Held(1 << 20)
+    out = Outlet(Worker(sock), 7)
+    samples = np.arange(10, dtype=np.int16)
+    assert out(samples[::2]) and out(samples[:0])
+    (record,) = ipc.Frames().feed(sock.data)
+    assert record.data.tobytes() == samples[::2].tobytes()
+
+
+def test_loading_is_told_by_the_sentence_and_the_hundredth():
+    told = []
+    progress = Telling(told.append)
+    for thousandth in range(1_001):
+        progress("reading the model", thousandth / 1_000)
+    progress("speaking a few words", 1.0)
+    progress("speaking a few words", 7.0)
+    assert 95 <= len(told) <= 102
+    assert told[0] == ipc.Loading("reading the model", 0.0)
+    assert told[-1] == ipc.Loading("speaking a few words", 1.0)
+
+
+def test_a_worker_whose_engine_converts_no_voices_refuses_and_lives():
+    with Child() as child:
+        child.send(ipc.Convert(1, bytes(3_200), "tone", 1.0))
+        fault = child.next()
+        assert (fault.id, fault.fatal) == (1, False) and "converts no voices" in fault.message
+        child.send(ipc.Say(2, "abc", "tone", None, 1.0))
+        assert child.whole()[1].samples == tone.samples_of("abc")

@@ -1,0 +1,1 @@
+"""One suite for every engine: whoever registers in `engines.py` must pass all of it."""

@@ -1,0 +1,1 @@
+"""Without the trainer, whose packages are large."""

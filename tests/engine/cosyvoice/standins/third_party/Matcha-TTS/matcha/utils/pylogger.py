@@ -1,0 +1,7 @@
+"""A logger."""
+
+import logging
+
+
+def get_pylogger(name):
+    return logging.getLogger(name)

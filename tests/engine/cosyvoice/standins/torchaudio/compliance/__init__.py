@@ -1,0 +1,5 @@
+"""Kaldi's features."""
+
+from . import kaldi
+
+__all__ = ["kaldi"]
