@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from prometheus_client import Counter as Seconds
+
 from ..control.ladder import Rung
 from ..control.policy import Policy
 from ..control.utility import measured_utility
@@ -36,6 +38,8 @@ class Account:
         self._of_policy = metrics.policies.of(policy)
         self._of_policy.streams.inc()
         self._worth: dict[str, float] = {}
+        self._sent_at: dict[str, Seconds] = {}
+        self._heard_at: dict[str, Seconds] = {}
         self._first_chunk_at: float | None = None
         self._delivered = False
         self._tracks: dict[int, tuple[int, str]] = {}
@@ -51,6 +55,11 @@ class Account:
         """The connection has sent so many bytes more, of whatever kind."""
         self._carried += size
 
+    def moved(self, carried: int) -> None:
+        """The stream goes on at another connection, which has sent so many bytes by now."""
+        self._carried = carried
+        self._heard.moved()
+
     def opened(self, event: Opened) -> None:
         """A track opened."""
         self._tracks[event.track] = (event.rank, self._met(event.rung))
@@ -65,8 +74,13 @@ class Account:
         self._metrics.switches.labels(event.source.name, event.target.name, event.reason.code).inc()
 
     def _met(self, rung: Rung) -> str:
-        self._worth[rung.name] = measured_utility(rung)
-        return rung.name
+        name = rung.name
+        if name not in self._worth:
+            self._worth[name] = measured_utility(rung)
+            # Finding a series by its labels takes longer than counting, and this is asked at each message.
+            self._sent_at[name] = self._metrics.sent_seconds.labels(name)
+            self._heard_at[name] = self._metrics.played_seconds.labels(name)
+        return name
 
     def first_chunk(self, at: float) -> None:
         """The engine's first samples came."""
@@ -77,8 +91,9 @@ class Account:
         """A message of audio went into the kernel; `carried` has been told of it."""
         rank, rung = self._tracks[audio.track]
         self._heard.sent(self._carried, rank, audio.pts, len(audio.packets), rung)
-        sounding = sum(audio.pts + n * FRAME_TICKS >= 0 for n in range(len(audio.packets)))
-        self._metrics.sent_seconds.labels(rung).inc(sounding * FRAME_S)
+        silent = -audio.pts // FRAME_TICKS if audio.pts < 0 else 0  # what only warms the decoder up
+        sounding = max(0, len(audio.packets) - silent)
+        self._sent_at[rung].inc(sounding * FRAME_S)
         self._of_policy.sent_bytes.inc(sum(map(len, audio.packets)))
         if not self._delivered and sounding and self._first_chunk_at is not None:
             self._delivered = True
@@ -86,18 +101,18 @@ class Account:
             self._of_policy.first_sound.observe(at - self._asked_at)
             self._metrics.first_added.observe(at - self._first_chunk_at)
 
-    def report(self, hint: BitRateHint, outstanding: int) -> None:
-        """What the listener says of itself; `outstanding` bytes are on their way to it."""
+    def report(self, hint: BitRateHint) -> None:
+        """What the listener says of itself."""
         metrics, of_policy = self._metrics, self._of_policy
         self._last = hint
         for rung, ticks in self._heard.report(hint.received, hint.played).items():
             seconds = ticks_to_seconds(ticks)
             self._played[rung] += ticks
-            metrics.played_seconds.labels(rung).inc(seconds)
+            self._heard_at[rung].inc(seconds)
             of_policy.played_seconds.inc(seconds)
             of_policy.utility_seconds.inc(seconds * self._worth[rung])
         metrics.bank.observe(hint.buffer_ms / 1000)
-        metrics.outstanding.observe(outstanding)
+        metrics.outstanding_by_reports.observe(max(0, self._carried - hint.received))
         metrics.clamped.inc(hint.clamped)
         if hint.stalls and not self._stalls:
             of_policy.stalled_streams.inc()

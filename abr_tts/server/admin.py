@@ -38,8 +38,9 @@ class Admin:
     """
 
     def __init__(self, settings: AdminSettings, clients: Auth, rollout: Rollout, keeper: Keeper) -> None:
-        self._auth = Auth(AuthSettings(keys=settings.keys, keys_file=settings.keys_file), section="admin")
-        if self._auth.shares_a_key(clients):
+        self.auth = Auth(AuthSettings(keys=settings.keys, keys_file=settings.keys_file), section="admin")
+        """Who is an operator."""
+        if self.auth.shares_a_key(clients):
             raise ConfigError("admin.keys: one of them is an API key too, so any client could roll back")
         self._rollout, self._keeper = rollout, keeper
 
@@ -53,9 +54,9 @@ class Admin:
         """The handler, for those alone who bear an admin key."""
 
         async def guarded(request: web.Request) -> web.Response:
-            if not self._auth.needs_key:
+            if not self.auth.needs_key:
                 return _refuse(403, "this server has no admin key; see admin.keys_file")
-            if not self._auth.allows_key(request.headers):
+            if not self.auth.allows_key(request.headers):
                 answer = _refuse(401, "an admin key is needed: Authorization: Bearer <key>")
                 answer.headers["WWW-Authenticate"] = "Bearer"
                 return answer

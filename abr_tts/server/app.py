@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -22,34 +22,47 @@ from typing import Any
 from aiohttp import web
 
 from ..audio import libopus
+from ..audio.resample import Resampler, by_name
 from ..control.ladder import FULL
-from ..engine.pool import EngineSpec, Pool
-from ..engine.pool import Limits as PoolLimits
+from ..engine.references import References
+from ..errors import ConfigError
 from ..stream.track import prepare
-from . import tls
+from . import credentials, http_log, tls
 from .admin import Admin
 from .auth import Auth
-from .config import Settings
+from .config import Settings, StreamSettings
 from .front import PATH, Front
+from .heap import Heap, find_trim
 from .idlers import Idlers
 from .kept import Keeper, load
 from .limits import Admission, StreamIds
+from .memory import Memory
 from .metrics import Metrics
 from .ops import Ops
 from .pages import Pages
 from .policies import LinkMemory, Policies
+from .quotas import Quotas
 from .recording import Recordings
+from .refresh import Kind, Refresh
+from .relief import Relief, cores, cpu_s
 from .reload import Reloader, tell
+from .resumption import Resumption
 from .rollout import Rollout
-from .session import Shared
+from .shared import Shared
 from .sockets import listen
-from .utterance import Services
+from .surroundings import Services
+from .synthesis import pool
+from .turns import Speed, Turns
+from .uplinks import Share
 from .workshop import Workshop
 
 log = logging.getLogger(__name__)
 
 DEAD_PEER_SLACK_S = 10.0
 """Seconds that the kernel holds a silent peer longer than we do, so that our rule is the one that binds."""
+
+ENDING_S = 1.0
+"""Seconds that engine and threads may take to end once connections are closed; they take 0.3 (measured)."""
 
 WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 """Addresses that mean every address of the machine, and where a client on it finds them."""
@@ -63,8 +76,8 @@ class Server:
         settings: see `config`.
 
     Raises:
-        ConfigError: a bad certificate, file of keys or policy, or a folder that cannot be written.
-        MissingDependency, OpusError: no libopus that can be used.
+        ConfigError: a bad certificate, file of keys, policy or device, or a folder that cannot be written.
+        MissingDependency, OpusError: no libopus that can be used, or no torchaudio that is asked for.
     """
 
     def __init__(self, settings: Settings | None = None) -> None:
@@ -76,33 +89,49 @@ class Server:
         self.metrics = Metrics()
         self.more_facts: dict[str, Any] = {}
         """What the page is told besides, of further doors."""
-        self._tls = tls.context(settings.tls)
+        self._certificate = tls.certificate(settings.tls)
         auth = Auth(settings.auth)
         opus = settings.stream.opus_library
         self._library = libopus.load(str(opus) if opus else None)
-        self.pool = _pool(settings)
+        self._resampler = _resampler(settings.stream)
+        self.pool = pool(settings)
         self._workshop = Workshop(settings.server.codec_threads)
         self._idle = asyncio.Event()
         self._draining = False
         self._admission = Admission(settings.limits, self._idle.set)
         self._recordings = Recordings(settings.record) if settings.record.dir else None
+        self._relief = Relief(cores())
+        self._turns = self._take_turns()
         services = Services(
-            settings, self.pool, self._workshop, self._library, self.metrics, self._recordings
-        )
+            settings, self.pool, self._workshop, self._library, self.metrics, self._turns, self._relief,
+            self._recordings, self._resampler,
+        )  # fmt: skip
         policies = Policies(settings, auth.key_names, load(settings.rollout.state_file))
         self._keeper = Keeper(settings.rollout.state_file, policies.slots)
         rollout = self._roll_out(policies)
         ids = StreamIds(settings.limits.stream_ids, settings.limits.stream_ids_s)
-        shared = Shared(services, self._admission, ids, policies, LinkMemory(), lambda: self._draining)
+        limits, voices_dir = settings.limits, settings.engine.voices_dir
+        self._resumption = Resumption(
+            settings.resume, self._admission, ids, self.metrics, lambda: self._draining
+        )
+        shared = Shared(
+            services, self._admission, ids, policies, LinkMemory(), lambda: self._draining, Share(limits),
+            References(voices_dir, limits.voices) if voices_dir else None, self._resumption, Quotas(limits),
+        )  # fmt: skip
         self._front = Front(auth, shared, rollout)
         admin = Admin(settings.admin, auth, rollout, self._keeper)
         admin.add_to(self._front.app.router)
+        self._refresh = self._refreshing(credentials.kinds(settings, auth, admin.auth, self._certificate))
+        self._memory = Memory(settings.debug)
+        self._memory.add_to(self._front.app.router, admin)
         if settings.web.enabled:
             self._add_pages(admin, rollout)
         self._idlers = Idlers(settings.limits.hello_timeout_s, self._connections)
         self._front.app.middlewares.append(self._idlers.middleware)
         close_s = settings.limits.close_timeout_s
-        self._runner = web.AppRunner(self._front.app, access_log=None, shutdown_timeout=close_s)
+        self._runner = web.AppRunner(
+            self._front.app, access_log=None, logger=http_log.log, shutdown_timeout=close_s
+        )
         self._tasks: list[asyncio.Task[None]] = []
 
     def _add_pages(self, admin: Admin, rollout: Rollout) -> None:
@@ -112,6 +141,42 @@ class Server:
         now = asyncio.get_running_loop().time
         ops = Ops(self._front.told, self.pool, self.metrics, self._admission, rollout, now)
         ops.add_to(router, admin)
+
+    def _take_turns(self) -> Turns:
+        """Whose turn it is at the engine; `_look_after` sees to it."""
+        limits, speed, relief = self.settings.limits, Speed(), self._relief
+        turns = Turns(limits.engine_share, limits.waiting_streams, lambda: self.pool.ready, speed)
+        self.metrics.engine.spoke = speed.add
+        for name, what, value in (
+            ("engine_turns", "Streams that have words to say and are spoken", lambda: turns.speaking),
+            ("engine_turns_waiting", "Streams that have words to say and wait", lambda: turns.waiting),
+            (
+                "engine_turns_room",
+                "Streams that the engine carries, by its measured speed",
+                lambda: turns.room,
+            ),
+            ("strain", "Processors and event loop: 1 is all there is", lambda: relief.strain.value),
+            ("relief_step", "What new streams do without: 0 nothing, 4 all", lambda: relief.step),
+        ):
+            self.metrics.watch(name, what, value)
+        return turns
+
+    def _look_after(self, lag_s: float) -> None:
+        """Again and again: how much is left, and for whom there is room by now."""
+        now = asyncio.get_running_loop().time()
+        if self.settings.limits.relief:
+            self._relief.look(cpu_s(), lag_s, now)
+        self._turns.look(now)
+
+    def _refreshing(self, kinds: list[Kind]) -> Refresh | None:
+        """How files of keys and certificates are read again; None: there are none."""
+        if not kinds:
+            return None
+        refresh = Refresh(kinds, self.settings.rollout.check_s, self.metrics.reloaded)
+        self.metrics.watch(
+            "files_stale", "Files of keys whose last change was refused", lambda: refresh.stale
+        )
+        return refresh
 
     @property
     def app(self) -> web.Application:
@@ -134,12 +199,12 @@ class Server:
     @property
     def url(self) -> str:
         """Where a client on this machine connects: ws://127.0.0.1:8765/v1/stream."""
-        return f"{'wss' if self._tls else 'ws'}://{place(self.settings.server.host, self.port)}{PATH}"
+        return f"{'wss' if self._certificate else 'ws'}://{place(self.settings.server.host, self.port)}{PATH}"
 
     @property
     def http_url(self) -> str:
         """The same place for /healthz, /readyz and /metrics, without a path."""
-        return f"{'https' if self._tls else 'http'}://{place(self.settings.server.host, self.port)}"
+        return f"{'https' if self._certificate else 'http'}://{place(self.settings.server.host, self.port)}"
 
     async def start(self) -> None:
         """
@@ -150,15 +215,21 @@ class Server:
             MissingDependency, EngineError: the engine does not start.
         """
         try:
+            self._memory.start()
             await self._listen()
             self._workshop.start()
             if self._recordings:
                 self._recordings.start()
-            self._tasks.append(asyncio.ensure_future(self.metrics.watch_loop()))
+            self._tasks.append(asyncio.ensure_future(self.metrics.watch_loop(self._look_after)))
             self._tasks.append(asyncio.ensure_future(self._idlers.run()))
+            self._tasks.append(asyncio.ensure_future(self._memory.run()))
+            heap = Heap(self.settings.server.trim_s, find_trim())
+            self._tasks.append(asyncio.ensure_future(heap.run()))
             await self._keeper.save()
             if self._reloader:
                 self._tasks.append(asyncio.ensure_future(self._reloader.run()))
+            if self._refresh:
+                self._tasks.append(asyncio.ensure_future(self._refresh.run()))
             await self.pool.start()
             self._warm_up()
         except BaseException:
@@ -173,7 +244,7 @@ class Server:
         """Make the codecs ready, some 15 ms a sample rate, so that the first stream does not wait for it."""
         for rate in {voice.sample_rate for voice in self.pool.voices}:
             with suppress(ValueError):  # a rate that no stream can have: the stream will say so
-                prepare(self._library, rate, FULL.for_rate(rate).rungs)
+                prepare(self._library, rate, FULL.for_rate(rate).rungs, self._resampler)
 
     async def _listen(self) -> None:
         settings = self.settings
@@ -181,26 +252,34 @@ class Server:
         sockets = listen(server.host, server.port, server.backlog_connections, silence_s + DEAD_PEER_SLACK_S)
         self.port = sockets[0].getsockname()[1]
         await self._runner.setup()
+        context = self._certificate.context if self._certificate else None
         for one in sockets:
-            await web.SockSite(self._runner, one, ssl_context=self._tls).start()
+            await web.SockSite(self._runner, one, ssl_context=context).start()
         self.listening.set()
 
     async def drain(self) -> None:
-        """Take nothing new, and wait until what runs is sent, at most `server.drain_s`."""
+        """
+        Take nothing new, and wait until what runs is sent.
+
+        That takes `server.drain_s` at most with what `stop` takes after it: time to close is kept back.
+        """
         self._draining = True
+        self._resumption.clear()
         deadline_s = self.settings.server.drain_s
+        wait_s = max(deadline_s - self.settings.limits.close_timeout_s - ENDING_S, deadline_s / 2)
         for session in list(self._front.sessions):
             session.go_away(deadline_s)
         self._idle.clear()
         if self._admission.streams:
             try:
-                await asyncio.wait_for(self._idle.wait(), deadline_s)
+                await asyncio.wait_for(self._idle.wait(), wait_s)
             except TimeoutError:
                 log.warning("%d streams were not sent in time", self._admission.streams)
 
     async def stop(self) -> None:
         """Close every connection with 1012, end the engine; returns when nothing is left. Twice is once."""
         self._draining = True
+        self._resumption.clear()
         for site in list(self._runner.sites):
             await site.stop()
         for session in list(self._front.sessions):
@@ -209,7 +288,7 @@ class Server:
             task for task in self._front.sessions.values() if task and task is not asyncio.current_task()
         ]
         if tasks:
-            await asyncio.wait(tasks, timeout=2 * self.settings.limits.close_timeout_s)
+            await asyncio.wait(tasks, timeout=self.settings.limits.close_timeout_s)
         await self._runner.cleanup()
         await self.pool.stop()
         self._workshop.stop()
@@ -218,11 +297,20 @@ class Server:
         for task in self._tasks:
             task.cancel()
             await asyncio.wait([task])
+        self._memory.stop()
 
     @property
     def reload(self) -> Callable[[], None] | None:
-        """Call it to have the policy files read again; None: there are none, presets alone are in use."""
-        return self._reloader.ask if self._reloader else None
+        """
+        Call it to have the files of policies, keys and certificates read again; None: there are none.
+        """
+        readers = [one for one in (self._reloader, self._refresh) if one]
+        return partial(_ask, readers) if readers else None
+
+
+def _ask(readers: Sequence[Reloader | Refresh]) -> None:
+    for one in readers:
+        one.ask()
 
 
 def place(host: str, port: int) -> str:
@@ -231,18 +319,12 @@ def place(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _pool(settings: Settings) -> Pool:
-    engine = settings.engine
-    return Pool(
-        EngineSpec(engine.kind, engine.options, engine.python),
-        engine.workers,
-        limits=PoolLimits(
-            load_s=engine.load_s,
-            first_chunk_s=engine.first_chunk_s,
-            gap_s=engine.gap_s,
-            queue=settings.limits.streams,  # each stream waits with one clause at most
-        ),
-    )
+def _resampler(settings: StreamSettings) -> Resampler:
+    """What is set, loaded and its device tried."""
+    try:
+        return by_name(settings.resampler, settings.resampler_device)
+    except ValueError as fault:
+        raise ConfigError(f"stream.resampler_device: {fault}") from fault
 
 
 async def run(
@@ -253,7 +335,8 @@ async def run(
     """
     Serve until SIGTERM or SIGINT; then let running streams finish, and stop. A second signal hurries.
 
-    SIGHUP has policy files read again; without any it ends the program, as a closed terminal should.
+    SIGHUP has files of policies, keys and certificates read again; without any it ends the program, as a
+    closed terminal should.
 
     Args:
         started: called with the server once it can speak.

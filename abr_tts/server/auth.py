@@ -1,30 +1,23 @@
 """
-Who may connect: API keys, and the web pages that may use a browser's connection.
+Who may connect: API keys, JSON Web Tokens, tickets, and the web pages that may use a browser's connection.
 
-It looks at the headers of one request and says no before any WebSocket exists. Keys are
-compared as digests in constant time and are never logged.
+It looks at one request and says no before any WebSocket exists. Neither keys nor tickets are ever logged.
 """
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from ..errors import ConfigError
+from .bearer import Bearer
 from .config import AuthSettings
+from .keys import Ring, digest, given_key, whole_ring
+from .tickets import Grant, Tickets
 
-KEY_PROTOCOL = "abr-tts.key."
-"""
-A browser cannot set headers on a WebSocket, so it may offer its key as one more subprotocol,
-`abr-tts.key.<key>`, beside `abr-tts.v1`. The server never selects that one, so it is not echoed.
-"""
-
-_TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-"""Characters of a subprotocol's name (RFC 9110 5.6.2, token): a key made of others cannot be sent."""
+DIGEST_CHARS = 32
+"""Characters of a digest that tells callers apart: 128 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +27,17 @@ class Caller:
 
     Args:
         address: of the peer, which may be a proxy.
-        key_name: of its API key, empty where that has none.
+        key_name: of its API key, or the `sub` of its JWT; empty where there is none.
         key_digest: tells keys apart; the key itself is not kept.
         session: the id of its connection, which all its streams have in common; empty for none.
+        grant: what its ticket allows; None: it came without one.
     """
 
     address: str = ""
     key_name: str = ""
     key_digest: str = ""
     session: str = ""
+    grant: Grant | None = None
 
 
 class Auth:
@@ -54,54 +49,85 @@ class Auth:
         section: in which they stand, for errors.
 
     Raises:
-        ConfigError: the file of keys cannot be read, or a key has characters that cannot be sent.
+        ConfigError: a file cannot be read or has no key, or a key has characters that cannot be sent.
+        MissingDependency: JSON Web Tokens are asked for and PyJWT is not installed.
     """
 
     def __init__(self, settings: AuthSettings, section: str = "auth") -> None:
-        keys = read_keys(settings.keys, settings.keys_file, section)
-        for number, (_, key) in enumerate(keys, 1):
-            if not key or not _TOKEN.issuperset(key):
-                raise ConfigError(
-                    f"{section}: key {number} has other characters than letters, digits and - . _ ~"
-                )
-        if settings.keys_file and not keys:
-            raise ConfigError(f"{settings.keys_file}: no API key in it, so nobody could connect")
-        self._digests = [_digest(key) for _, key in keys]
-        self._names = [name for name, _ in keys]
+        self._settings, self._section = settings, section
+        self.ring = self.ring_of(None)
+        self.bearer = self.bearer_of(None) if settings.jwt_file else None
+        self.tickets = Tickets(settings.ticket_s, settings.tickets)
         self._origins = frozenset(origin.rstrip("/").lower() for origin in settings.origins)
+
+    # ------------------------------------------------------------ what is in use, and what may be next
+
+    def ring_of(self, text: str | None) -> Ring:
+        """
+        The keys with what their file says now; `self.ring` makes them those in use.
+
+        Raises:
+            ConfigError: as above.
+        """
+        settings = self._settings
+        return whole_ring(settings.keys, settings.keys_file, text, self._section)
+
+    def bearer_of(self, text: str | None) -> Bearer:
+        """
+        The keys of JSON Web Tokens with what their file says now; `self.bearer` makes them those in use.
+
+        Raises:
+            ConfigError: it cannot be read, or holds no key that can be used.
+        """
+        path = self._settings.jwt_file
+        assert path is not None, "asked for where a file is set"
+        if text is None:
+            try:
+                text = path.read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+                raise ConfigError(f"auth.jwt_file: cannot read {path}: {reason}") from None
+        return Bearer(self._settings, text)
 
     @property
     def needs_key(self) -> bool:
         """Whether a key is asked for at all."""
-        return bool(self._digests)
-
-    def allows_key(self, headers: Mapping[str, str]) -> bool:
-        """Whether the request bears one of the keys, or none is asked for."""
-        if not self._digests:
-            return True
-        given = _digest(_given_key(headers))
-        return any(self._matches(given))
+        return bool(self.ring) or self.bearer is not None
 
     @property
-    def key_names(self) -> frozenset[str]:
-        """The names that keys have."""
-        return frozenset(filter(None, self._names))
+    def key_names(self) -> frozenset[str] | None:
+        """The names that keys have; None: any, for tokens bring their own."""
+        return None if self.bearer else frozenset(filter(None, self.ring.names))
 
     def shares_a_key(self, other: Auth) -> bool:
         """Whether a key opens both."""
-        return not set(self._digests).isdisjoint(other._digests)
+        return self.ring.meets(other.ring)
+
+    # ------------------------------------------------------------ one request
+
+    def allows_key(self, headers: Mapping[str, str]) -> bool:
+        """Whether the request bears one of the keys, or none is asked for."""
+        return self._bearing(given_key(headers)) is not None
 
     def caller(self, headers: Mapping[str, str], address: str, session: str = "") -> Caller:
         """Who connects from `address`; of a request that `allows_key` has let through."""
-        if not self._digests:
-            return Caller(address, session=session)
-        given = _digest(_given_key(headers))
-        names = [name for name, fits in zip(self._names, self._matches(given), strict=True) if fits]
-        return Caller(address, names[0] if names else "", given.hex()[:32], session)
+        name, key_digest = self._bearing(given_key(headers)) or ("", "")
+        return Caller(address, name, key_digest, session)
 
-    def _matches(self, given: bytes) -> list[bool]:
-        """Against every key, whichever fits: the time it takes tells nothing."""
-        return [hmac.compare_digest(given, known) for known in self._digests]
+    def knows(self, headers: Mapping[str, str], ticket: str | None, now: float) -> bool:
+        """The same as `allows_key`, for a request that may have a ticket instead, which stays good."""
+        if ticket is None:
+            return self.allows_key(headers)
+        return self.tickets.look(ticket, _origin(headers), now) is not None
+
+    def enter(
+        self, headers: Mapping[str, str], ticket: str | None, address: str, session: str, now: float
+    ) -> Caller | None:
+        """Who connects; a ticket is used up. None: nobody who may."""
+        if ticket is None:
+            return self.caller(headers, address, session) if self.allows_key(headers) else None
+        grant = self.tickets.use(ticket, _origin(headers), now)
+        return Caller(address, grant.key_name, grant.key_digest, session, grant) if grant else None
 
     def allows_origin(self, headers: Mapping[str, str]) -> bool:
         """
@@ -111,51 +137,22 @@ class Auth:
         listener's own machine or network, so only the server's own pages and the listed may.
         Other programs send no origin.
         """
-        origin = headers.get("Origin", "").rstrip("/").lower()
+        origin = _origin(headers)
         if not origin or "*" in self._origins or origin in self._origins:
             return True
         return urlsplit(origin).netloc == headers.get("Host", "").lower()
 
-
-def _given_key(headers: Mapping[str, str]) -> str:
-    """The key of a request: from Authorization, else from the subprotocols, else empty."""
-    scheme, _, key = headers.get("Authorization", "").partition(" ")
-    if scheme.lower() == "bearer":
-        return key.strip()
-    for item in headers.get("Sec-WebSocket-Protocol", "").split(","):
-        if item.strip().startswith(KEY_PROTOCOL):
-            return item.strip().removeprefix(KEY_PROTOCOL)
-    return ""
-
-
-def _named(entry: str) -> tuple[str, str]:
-    """`anna:KEY` -> (anna, KEY); a key itself cannot hold a colon."""
-    name, colon, key = entry.partition(":")
-    return (name.strip(), key.strip()) if colon else ("", entry)
+    def _bearing(self, key: str) -> tuple[str, str] | None:
+        """Name and digest of who bears this, both empty where nobody is asked; None: nobody who may."""
+        if not self.needs_key:
+            return "", ""
+        name = self.ring.find(key)
+        if name is not None:
+            return name, digest(key).hex()[:DIGEST_CHARS]
+        sub = self.bearer.name(key) if self.bearer else None
+        # By the name, not the token: it is renewed, and its bearer's streams stay the same bearer's.
+        return None if sub is None else (sub, digest(f"sub:{sub}").hex()[:DIGEST_CHARS])
 
 
-def _digest(key: str) -> bytes:
-    """Of equal length for every key, so that a comparison does not tell a key's length."""
-    return hashlib.sha256(key.encode(errors="surrogateescape")).digest()
-
-
-def read_keys(given: Sequence[str], path: Path | None, section: str = "auth") -> list[tuple[str, str]]:
-    """
-    Keys with their names, empty where they have none: those of a setting, then those of a file.
-
-    Raises:
-        ConfigError: the file cannot be read.
-    """
-    return [_named(entry) for entry in (*given, *_read_file(path, section))]
-
-
-def _read_file(path: Path | None, section: str) -> list[str]:
-    if path is None:
-        return []
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise ConfigError(f"{section}.keys_file: cannot read {path}: {reason}") from None
-    stripped = (line.partition("#")[0].strip() for line in lines)
-    return [line for line in stripped if line]
+def _origin(headers: Mapping[str, str]) -> str:
+    return headers.get("Origin", "").rstrip("/").lower()

@@ -2,7 +2,8 @@
 The front door: what the server answers to HTTP, and how a request becomes a session.
 
 Everything that can be refused before a WebSocket exists is refused here with an HTTP status,
-which any client and proxy understands: 400 wrong protocol, 401 key, 403 page, 503 full or stopping.
+which any client and proxy understands: 400 wrong protocol, 401 key, 403 page, 429 too many of one key, 503
+full or stopping.
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ from ..engine.base import Voice
 from ..errors import Overloaded
 from ..wire.connection import Connection
 from ..wire.limits import Limits
-from .auth import Auth
+from .auth import Auth, Caller
 from .config import LimitSettings
+from .logs import of_session
 from .metrics import CONTENT_TYPE
 from .rollout import Rollout
-from .session import Session, Shared
+from .session import Session
+from .shared import Shared
+from .ticketing import Ticketing
 from .utterance import FINISHING, SPEAKING, WAITING
 
 log = logging.getLogger(__name__)
@@ -61,6 +65,7 @@ class Front:
         self.app = web.Application()
         self.app.on_response_prepare.append(_guard)
         self.app.router.add_get(PATH, self._stream)
+        Ticketing(auth, self.admit, self._services.metrics.hit).add_to(self.app.router)
         self.app.router.add_get("/healthz", self._healthz)
         self.app.router.add_get("/readyz", self._readyz)
         self.app.router.add_get("/metrics", self._metrics)
@@ -88,24 +93,30 @@ class Front:
             "workers": stats.size,
             "workers_ready": stats.ready,
             "clauses_waiting": stats.waiting,
+            "loading": self._loading(),
             "connections": self._shared.admission.connections,
             "streams": self._shared.admission.streams,
             **self._rollout.summary(),
         }
         return web.json_response(detail, status=200 if ready else 503)
 
+    def _loading(self) -> dict[str, Any]:
+        """How far the engine is: state, what is being done, the share of it, since when."""
+        standing = self._services.pool.progress
+        shown = {"share": round(standing.share, 3), "seconds": round(standing.seconds, 1)}
+        return {"state": standing.state, "sentence": standing.sentence, **shown}
+
     async def _metrics(self, request: web.Request) -> web.Response:
         return web.Response(body=self._services.metrics.text(), headers={"Content-Type": CONTENT_TYPE})
 
     def _watch(self) -> None:
-        watch, pool = self._services.metrics.watch, self._services.pool
+        watch, workshop = self._services.metrics.watch, self._services.workshop
         admission = self._shared.admission
+        self._services.metrics.engine.watch(self._services.pool)
         watch("connections", "Connections open", lambda: admission.connections)
+        watch("clips", "Clips that clients are sending", lambda: len(self._shared.share))
         watch("outstanding_bytes", "On their way to all clients", self._outstanding)
-        watch("engine_workers_ready", "Engine processes that can speak", lambda: pool.stats.ready)
-        watch("engine_workers_busy", "Engine processes that speak", lambda: pool.stats.busy)
-        watch("engine_clauses_waiting", "Clauses that wait for one", lambda: pool.stats.waiting)
-        watch("engine_workers_lost", "Engine processes that ended unasked", lambda: pool.stats.lost)
+        watch("codec_jobs_waiting", "Encodings that wait for a thread", lambda: workshop.waiting)
         self._services.metrics.watch_states("streams", "Streams by state", self._states)
 
     def _outstanding(self) -> int:
@@ -115,12 +126,15 @@ class Front:
         states = dict.fromkeys((WAITING, SPEAKING, FINISHING), 0)
         for session in self.sessions:
             session.count(states)
+        for utterance in self._shared.resumption.detached:
+            states[utterance.state] += 1
         return states
 
     def told(self) -> Iterator[dict[str, Any]]:
         """What an operator is shown of every live stream."""
         for session in self.sessions:
             yield from session.told()
+        yield from (utterance.told() for utterance in self._shared.resumption.detached)
 
     def facts(self, request: web.Request) -> dict[str, Any]:
         """What the demonstration's page needs to know; of voices, only what whoever may speak may know."""
@@ -143,10 +157,8 @@ class Front:
 
     async def _stream(self, request: web.Request) -> web.StreamResponse:
         self.check(request)
-        try:
-            self._shared.admission.connect()
-        except Overloaded as error:
-            raise _unavailable(error.message, error.retry_after or 1.0) from None
+        name = secrets.token_hex(8)
+        caller = self._enter(request, name)
         self._services.metrics.opened.inc()
         # No WebSocket heartbeat of ours: clients ping by the protocol, which also measures their round
         # trip, is answered at once, and keeps both directions of a proxy alive; `idle_s` does the rest.
@@ -157,35 +169,69 @@ class Front:
             timeout=self._settings.limits.close_timeout_s,
         )
         now = asyncio.get_running_loop().time()
-        name = secrets.token_hex(8)
         connection = Connection("server", now, self._limits, session=name, server=f"abr-tts/{__version__}")
         try:
             await socket.prepare(request)
-            await self._serve(request, socket, connection, name)
+            await self._serve(request, socket, connection, caller)
+        except ConnectionResetError:
+            log.debug("session %s was cut while we greeted", name)
         finally:
-            self._shared.admission.disconnect()
+            self._leave(caller)
             # Ours first, where it was we who closed: the peer echoes what it likes.
             code = connection.close_code or socket.close_code or 1006
             self._services.metrics.closed.labels(code if code in CLOSE_CODES else "other").inc()
         return socket
 
+    def _enter(self, request: web.Request, name: str) -> Caller:
+        """
+        Count a connection: who comes, as the session of this name. A ticket is used up.
+
+        Raises:
+            HTTPException: 401, 429 or 503; then nothing is counted.
+        """
+        now, headers = asyncio.get_running_loop().time(), request.headers
+        try:
+            self._shared.admission.connect()
+        except Overloaded as error:
+            self._services.metrics.hit("connections")
+            raise _unavailable(error.message, error.retry_after or 1.0) from None
+        ticket = request.query.get("ticket")
+        caller = self._auth.enter(headers, ticket, request.remote or "", name, now)
+        try:
+            if caller is None:
+                raise _unauthorized(ticket)
+            self._shared.quotas.connect(caller)
+        except Overloaded as error:
+            self._shared.admission.disconnect()
+            self._services.metrics.hit("connections_per_key")
+            raise _too_many(error.message, error.retry_after or 1.0) from None
+        except web.HTTPException:
+            self._shared.admission.disconnect()
+            raise
+        return caller
+
+    def _leave(self, caller: Caller) -> None:
+        self._shared.admission.disconnect()
+        self._shared.quotas.disconnect(caller, asyncio.get_running_loop().time())
+
     async def _serve(
-        self, request: web.Request, socket: web.WebSocketResponse, connection: Connection, name: str
+        self, request: web.Request, socket: web.WebSocketResponse, connection: Connection, caller: Caller
     ) -> None:
         transport = request.transport
         if transport is None:
             return  # it left while we greeted
-        caller = self._auth.caller(request.headers, request.remote or "", name)
+        name = caller.session
         session = Session(socket, transport, connection, caller, self._shared)
         self.sessions[session] = asyncio.current_task()
-        log.debug("session %s opens from %s", name, request.remote)
-        try:
-            await session.run()
-        except Exception:
-            log.exception("session %s failed", name)
-        finally:
-            del self.sessions[session]
-            log.debug("session %s is over", name)
+        with of_session(name):
+            log.debug("session %s opens from %s", name, request.remote)
+            try:
+                await session.run()
+            except Exception:
+                log.exception("session %s failed", name)
+            finally:
+                del self.sessions[session]
+                log.debug("session %s is over", name)
 
     def admit(self, request: web.Request) -> None:
         """
@@ -198,11 +244,9 @@ class Front:
             raise _unavailable("the server is stopping", 1.0)
         if not self._auth.allows_origin(request.headers):
             raise web.HTTPForbidden(text="pages of this origin may not connect; see auth.origins\n")
-        if not self._auth.allows_key(request.headers):
-            raise web.HTTPUnauthorized(
-                text="an API key is needed: Authorization: Bearer <key>\n",
-                headers={"WWW-Authenticate": "Bearer"},
-            )
+        ticket = request.query.get("ticket") if request.path == PATH else None
+        if not self._auth.knows(request.headers, ticket, asyncio.get_running_loop().time()):
+            raise _unauthorized(ticket)
 
     def check(self, request: web.Request) -> None:
         """
@@ -239,6 +283,7 @@ def wire_limits(settings: LimitSettings) -> Limits:
         streams=settings.streams_per_connection,
         messages_per_s=settings.messages_per_s,
         message_burst=settings.message_burst,
+        uplink_s=settings.uplink_s,
         hello_s=settings.hello_timeout_s,
         idle_s=settings.idle_timeout_s,
         ping_s=settings.ping_s,
@@ -248,6 +293,19 @@ def wire_limits(settings: LimitSettings) -> Limits:
 
 def _shown(voice: Voice) -> dict[str, Any]:
     return {"name": voice.name, "languages": voice.languages, "description": voice.description}
+
+
+def _unauthorized(ticket: str | None) -> web.HTTPUnauthorized:
+    words = (
+        "an API key is needed: Authorization: Bearer <key>" if ticket is None else "the ticket is not good"
+    )
+    return web.HTTPUnauthorized(text=words + "\n", headers={"WWW-Authenticate": "Bearer"})
+
+
+def _too_many(words: str, retry_after_s: float) -> web.HTTPTooManyRequests:
+    return web.HTTPTooManyRequests(
+        text=words + "\n", headers={"Retry-After": str(max(1, round(retry_after_s)))}
+    )
 
 
 def _unavailable(words: str, retry_after_s: float) -> web.HTTPServiceUnavailable:

@@ -37,6 +37,18 @@ class Heard:
         """A message with the frames from `pts` on went out; with it the connection has sent `position`."""
         self._on_the_way.append((position, rank, _Span(pts, pts + frames * FRAME_TICKS, rung)))
 
+    def moved(self) -> None:
+        """
+        Another connection: byte counts begin anew.
+
+        What was under way of the bank is taken as held: it has come, or is told again. What was under
+        way above it is not: it is lost, or the listener did not say in time that it has it.
+        """
+        for _, rank, span in self._on_the_way:
+            if rank == 0:
+                self._held[rank].append(span)
+        self._on_the_way.clear()
+
     def report(self, received: int, played: int) -> dict[str, int]:
         """
         What a report adds: ticks heard, by rung.
@@ -51,11 +63,10 @@ class Heard:
         end = min(played, max((spans[-1].end for spans in self._held if spans), default=0))
         heard: dict[str, int] = {}
         while self._played < end:
-            step = min(end, self._played // FRAME_TICKS * FRAME_TICKS + FRAME_TICKS) - self._played
-            rung = self._rung_at(self._played)
+            rung, until = self._rung_at(self._played, end)
             if rung is not None:
-                heard[rung] = heard.get(rung, 0) + step
-            self._played += step
+                heard[rung] = heard.get(rung, 0) + until - self._played
+            self._played = until
             self._forget()
         return heard
 
@@ -64,16 +75,17 @@ class Heard:
             while spans and spans[0].end <= self._played:
                 spans.popleft()
 
-    def _rung_at(self, pts: int) -> str | None:
-        """The rung played there: of the highest rank that has it, of its newest track."""
+    def _rung_at(self, pts: int, end: int) -> tuple[str | None, int]:
+        """The rung played there, of the highest rank that has it, of its newest track; and up to where."""
         for spans in reversed(self._held):
             found = None
             for span in spans:
                 if span.begin > pts:
+                    end = min(end, span.begin)
                     break
                 # A track that follows another one in its layer begins one frame before that one ends.
                 if pts < span.end:
-                    found = span.rung
+                    found, end = span.rung, min(end, span.end)
             if found is not None:
-                return found
-        return None
+                return found, end
+        return None, end

@@ -105,15 +105,18 @@ class Admission:
         """
         limits = self._settings
         if workers_ready == 0:
-            reason = "no engine is ready yet"
+            reason, name = "no engine is ready yet", ""
         elif clauses_waiting > limits.waiting_clauses:
             reason = f"{clauses_waiting} clauses wait for an engine already"
+            name = "waiting_clauses"
         elif self.streams >= limits.streams:
             reason = f"the server speaks {limits.streams} streams already"
+            name = "streams"
         else:
             self.streams += 1
             return
-        raise Busy(f"{reason}; try again later", retry_after=limits.retry_after_s)
+        named = {"name": name} if name else {}
+        raise Busy(f"{reason}; try again later", retry_after=limits.retry_after_s, **named)
 
     def finish(self) -> None:
         """Count one less."""

@@ -16,7 +16,7 @@ from aiohttp import web
 from prometheus_client import Counter
 
 from .. import __version__
-from ..engine.pool import Pool
+from ..engine.face import Speaking
 from .admin import Admin
 from .limits import Admission
 from .metrics import Metrics
@@ -43,7 +43,7 @@ class Ops:
     def __init__(
         self,
         streams: Callable[[], Iterable[Mapping[str, Any]]],
-        pool: Pool,
+        pool: Speaking,
         metrics: Metrics,
         admission: Admission,
         rollout: Rollout,

@@ -135,6 +135,17 @@ def read_flags(overrides: Mapping[str, Any]) -> dict[tuple[str, str], Given]:
     return given
 
 
+def over(
+    lower: Mapping[tuple[str, str], Given], upper: Mapping[tuple[str, str], Given]
+) -> dict[tuple[str, str], Given]:
+    """`upper` over `lower`, key by key; of two tables each key by itself, so that one flag costs no other."""
+    given = {**lower, **upper}
+    for name in lower.keys() & upper.keys():
+        if isinstance(lower[name].value, dict) and isinstance(upper[name].value, dict):
+            given[name] = Given({**lower[name].value, **upper[name].value}, upper[name].origin)
+    return given
+
+
 def build(sections: Mapping[str, type], given: Mapping[tuple[str, str], Given]) -> dict[str, Any]:
     """
     One instance of each section.

@@ -20,6 +20,7 @@ from aiohttp import web
 from ..stream.pacer import KernelSample
 from .brake import Brake
 from .flow import hold_short
+from .linger import drain, second_handle
 from .sockets import sample
 
 BINARY_FRAME = 0x82
@@ -160,12 +161,17 @@ class Outbox:
     # ------------------------------------------------------------ the end
 
     async def _say_goodbye(self, code: int, reason: str) -> None:
+        # A peer that has closed sends nothing more; any other one may be in the middle of a report.
+        handle = second_handle(self._transport) if self._socket.close_code is None else None
         try:
             await self._socket.close(code=code, message=_short(reason))
         finally:
             if self.user_bytes:  # a transport that closes waits for ever for a reader that does not read
                 self.abort()
             self._end()
+            if handle is not None:
+                await drain(handle, min(self._close_timeout_s, LINGER_S))
+                self.abort()  # TLS would wait for a goodbye that was read above
 
     def _on_lost(self) -> None:
         self._waiting.clear()
@@ -178,6 +184,10 @@ class Outbox:
         self._over.set()
         if self._deadline:
             self._deadline.cancel()
+
+
+LINGER_S = 2.0
+"""Seconds that a peer has to close as well: two round trips of a slow radio link, and time to wake up."""
 
 
 def _head(size: int) -> bytes:

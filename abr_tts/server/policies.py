@@ -46,7 +46,7 @@ class Policies:
 
     Args:
         settings: `stream.policy`, `stream.policies`, `auth.policies` and `canary`.
-        key_names: names that API keys have.
+        key_names: names that API keys have; None: any, for tokens bring their own.
         kept: what is known of settings from before the server started.
 
     Raises:
@@ -54,7 +54,10 @@ class Policies:
     """
 
     def __init__(
-        self, settings: Settings, key_names: Collection[str] = (), kept: Mapping[str, Kept] | None = None
+        self,
+        settings: Settings,
+        key_names: Collection[str] | None = (),
+        kept: Mapping[str, Kept] | None = None,
     ) -> None:
         stream, auth = settings.stream, settings.auth
         self._kept = kept or {}
@@ -70,7 +73,7 @@ class Policies:
             for name, source in auth.policies.items()
         }
         for name in self._of_keys:
-            if name not in key_names:
+            if key_names is not None and name not in key_names:
                 raise ConfigError(f"auth.policies: no API key is named {name!r}{_near(name, key_names)}")
         source = settings.canary.policy
         self.canary = self._slot(source, CANARY, {}, optional=True) if source else None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..control.ladder import FULL, Rung
 from ..engine.base import Voice
-from ..engine.pool import Pool
+from ..engine.face import Speaking
 from ..engine.text import pronounceable
 from ..errors import EmptyText, NoCommonFormat, Unsupported
 from ..stream.terms import Terms
@@ -33,7 +33,9 @@ class Accepted:
     first: Rung
 
 
-def receive(request: StreamStart, hello: Hello, pool: Pool, policies: Policies, caller: Caller) -> Accepted:
+def receive(
+    request: StreamStart, hello: Hello, pool: Speaking, policies: Policies, caller: Caller
+) -> Accepted:
     """
     Args:
         request: as it came.
@@ -49,6 +51,8 @@ def receive(request: StreamStart, hello: Hello, pool: Pool, policies: Policies, 
         raise EmptyText("there is nothing to pronounce in the text")
     if request.mode not in MODES:
         raise Unsupported(f"no mode {request.mode!r}; there is {', '.join(MODES)}", modes=list(MODES))
+    if request.instruct and not pool.abilities.instructs:
+        raise Unsupported(f"this server's engine, {pool.abilities.engine}, cannot be told how to speak")
     policy = policies.choose(request.policy, caller)
     voice = pool.choose(request.voice, request.language, request.text[:VOICE_CHARS])
     codecs = set(hello.codecs) if request.formats is None else set(hello.codecs) & set(request.formats)

@@ -1,66 +1,50 @@
 """
-One WebSocket: messages in, utterances behind, messages out. The pump.
+One connection: messages in, utterances behind, messages out.
 
 What a message may do is decided by `wire.connection`, what speech is sent by the stream cores,
-when bytes go by the outbox; here they meet. Everything runs on the event loop and nothing waits:
-after each event the events of the connection are taken, then what it has to send, then its timer.
-All faults are told in one place, `fail`.
+when bytes go by the outbox and the `pump`; here they meet. Everything runs on the event loop and
+nothing waits.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
-from aiohttp import WSMsgType, web
+from aiohttp import web
 
 from ..control.estimator import Estimate
 from ..control.policy import Policy
-from ..errors import (
-    NOTHING,
-    AbrError,
-    Busy,
-    Internal,
-    ResumeLost,
-    StreamError,
-    UnknownScript,
-    Unsupported,
-)
+from ..engine.base import Samples
+from ..errors import AbrError, Queued, ResumeRefused, StreamError, UnknownScript
+from ..stream.terms import Terms
 from ..wire import messages as m
-from ..wire.connection import Connection, Failed, Received
+from ..wire.connection import Connection
 from .auth import Caller
-from .limits import Admission, StreamIds
-from .outbox import Entry, Outbox
-from .policies import LinkMemory, Policies
+from .conversion import Conversion
+from .easing import eased, notice
+from .hints import Hints
+from .logs import ids
+from .outbox import Entry
+from .pump import Pump
 from .reception import Accepted, receive
-from .utterance import Services, Utterance
+from .resuming import is_lost, resumes
+from .shared import Shared
+from .uplinks import Uplinks
+from .utterance import Utterance
 
 log = logging.getLogger(__name__)
 
 SAMPLE_EVERY_S = 0.1
 """Seconds between two looks at the kernel's queue while something is in it: as often as hints come."""
 
-TOKEN_BYTES = 16
-"""Random bytes in a stream's token, which later attaches to it: 128 bits cannot be guessed."""
+T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """What all sessions of a server share."""
-
-    services: Services
-    admission: Admission
-    stream_ids: StreamIds
-    policies: Policies
-    memory: LinkMemory
-    draining: Callable[[], bool]
-
-
-class Session:
+class Session(Pump):
     """
     Args:
         socket: the WebSocket, prepared.
@@ -78,50 +62,21 @@ class Session:
         caller: Caller,
         shared: Shared,
     ) -> None:
-        self._socket, self._connection, self._shared = socket, connection, shared
+        close_timeout_s = shared.services.settings.limits.close_timeout_s
+        super().__init__(socket, transport, connection, shared.services.metrics, close_timeout_s)
+        self._shared = shared
         self._caller = caller
-        self._services = shared.services
-        self._metrics = shared.services.metrics
-        self._loop = asyncio.get_running_loop()
+        self._services, self._resumption = shared.services, shared.resumption
         self._utterances: dict[str, Utterance] = {}
+        self._uplinks = Uplinks(self, shared.services, shared.share, shared.references)
+        self._meter = shared.quotas.meter(caller, self._loop.time())
+        limits = shared.services.settings.limits
+        self._hints = Hints(limits, self._hear, lambda: self._metrics.hit("hints_per_s"))
         self._active: set[str] = set()
-        self._outbox = Outbox(
-            socket, transport, self._written, self._services.settings.limits.close_timeout_s
-        )
         self._sent_bytes = self._received_bytes = 0
-        self._timer: asyncio.TimerHandle | None = None
         self._sampler: asyncio.TimerHandle | None = None
 
-    # ------------------------------------------------------------ life
-
-    async def run(self) -> None:
-        """Serve until the peer or we close. Whatever happens, nothing of it stays."""
-        try:
-            self._follow()
-            await self._read()
-        finally:
-            self._forget_all()
-            self._outbox.close(self._connection.close_code or 1000, self._connection.close_reason)
-            await self._outbox.wait_closed()
-
-    async def _read(self) -> None:
-        while True:
-            message = await self._socket.receive()
-            if message.type not in (WSMsgType.BINARY, WSMsgType.TEXT):
-                return
-            self._connection.receive(message.data, self._loop.time())
-            self._settle()
-
-    def go_away(self, deadline_s: float) -> None:
-        """Tell the peer that the server drains."""
-        if self._connection.peer is not None:
-            self._connection.send(m.GoingAway(round(deadline_s * 1000), "the server is stopping"))
-            self._follow()
-
-    def shut(self) -> None:
-        """Close now, because the server stops."""
-        self._connection.close(1012, "the server is stopping")
-        self._follow()
+    # ------------------------------------------------------------ what may be seen
 
     @property
     def active(self) -> int:
@@ -142,50 +97,20 @@ class Session:
         """Bytes on their way to this client, by its own reports or the kernel's count."""
         return max((u.core.outstanding for u in self._utterances.values()), default=0)
 
-    def _forget_all(self) -> None:
-        for utterance in list(self._utterances.values()):
-            self._forget(utterance, "lost")
-        for timer in (self._timer, self._sampler):
-            if timer:
-                timer.cancel()
-
-    # ------------------------------------------------------------ the pump
-
-    def _settle(self) -> None:
-        """After any event: what happened, then what comes of it."""
-        for event in self._connection.events_received():
-            if isinstance(event, Failed):
-                self._count_error(event.error)
-                if event.scope != NOTHING and event.stream_id in self._utterances:
-                    utterance = self._utterances[event.stream_id]
-                    self._outbox.discard(utterance)
-                    self._forget(utterance, event.error.code)
-            else:
-                self._take(event)
-        self._follow()
-
-    def _follow(self) -> None:
-        """What the connection has to send, whether it is over, when to look again."""
-        self._flush()
-        if self._connection.closed:
-            self._outbox.close(self._connection.close_code or 1000, self._connection.close_reason)
-        self._arm()
-
-    def _take(self, event: Received) -> None:
-        try:
-            self._dispatch(event.message, event.stream_id or "")
-        except Exception as error:
-            self.fail(error, event.stream_id)
+    # ------------------------------------------------------------ what the pump wants of it
 
     def _dispatch(self, message: m.Message, stream_id: str) -> None:
         utterance = self._utterances.get(stream_id)
+        self._charge(message)
         match message:
             case m.StreamStart():
                 self._start(message)
             case m.Attach():
-                raise ResumeLost("this server does not hold streams whose connection was lost")
+                self._attach(message)
             case m.AudioStart():
-                raise Unsupported("this server's engine takes no audio")
+                self._uplinks.start(message)
+            case _ if stream_id in self._uplinks:
+                self._uplinks.take(stream_id, message)
             case _ if utterance is None:
                 return  # hello, or a message that crossed the stream's end
             case m.Text():
@@ -199,8 +124,27 @@ class Session:
             case m.Resume():
                 utterance.resume()
             case m.BitRateHint():
-                utterance.report(message)
-                self._heard_of(message.received, utterance)
+                self._hints.take(stream_id, message)
+
+    def _charge(self, message: m.Message) -> None:
+        """Count a request and its text against the key's limits; raises what it is refused with."""
+        now = self._loop.time()
+        if isinstance(message, m.StreamStart | m.AudioStart):
+            self._meter.request(len(message.text), now)
+        elif isinstance(message, m.Text):
+            self._meter.text(len(message.text), now)
+
+    def _pace(self, now: float) -> None:
+        slower = self._meter.slow_down(now, self._connection.message_room(now))
+        if slower is not None and self._connection.peer is not None:
+            self._connection.send(m.FlowControl(*slower))
+            self._follow()
+
+    def _hear(self, stream_id: str, hint: m.BitRateHint) -> None:
+        utterance = self._utterances.get(stream_id)
+        if utterance is not None:
+            utterance.report(hint)
+            self._heard_of(hint.received, utterance)
 
     def _heard_of(self, received: int, but: Utterance) -> None:
         """One stream's report tells every other one of the connection what has arrived."""
@@ -210,27 +154,12 @@ class Session:
                 if utterance is not but:
                     utterance.received(received)
 
-    def fail(self, error: Exception, stream_id: str | None) -> None:
-        """Tell the peer of a fault, and end what it ends. Every error of a session comes here."""
-        if not isinstance(error, AbrError):
-            log.error("a fault of the server's own", exc_info=error)
-            error = Internal("a fault of the server's own; it has been logged")
-        self._count_error(error)
-        self._connection.fail(error, stream_id)
-        if error.scope != NOTHING and stream_id in self._utterances:
-            self._forget(self._utterances[stream_id], error.code)
-        self._follow()
-
-    def _count_error(self, error: AbrError) -> None:
-        self._metrics.errors.labels(error.code).inc()
-
-    def _flush(self, owner: Utterance | None = None, message: m.Message | None = None) -> None:
-        for data in self._connection.data_to_send():
-            self._outbox.put(Entry(data, owner, message))
-
     def _written(self, entry: Entry, at: float) -> None:
         self._sent_bytes += len(entry.data)
         self._metrics.sent_bytes.inc(len(entry.data))
+        ended = entry.owner if isinstance(entry.message, m.StreamEnd) else None
+        if isinstance(ended, Utterance) and ended.cancelled_at is not None:
+            self._metrics.cancels.observe(at - ended.cancelled_at)
         for utterance in list(self._utterances.values()):
             utterance.written(entry, at)
         if self._sampler is None and self._utterances:
@@ -242,57 +171,81 @@ class Session:
         sample = self._outbox.sample()
         if sample is None or not self._utterances:
             return
+        self._metrics.outstanding_by_kernel.observe(sample.unacked_bytes + sample.user_bytes)
         for utterance in list(self._utterances.values()):
             utterance.sample(sample)
         if sample.unacked_bytes or sample.user_bytes:
             self._sampler = self._loop.call_later(SAMPLE_EVERY_S, self._sample)
 
-    def _arm(self) -> None:
-        if self._timer:
-            self._timer.cancel()
-        due = self._connection.get_timer()
-        self._timer = None if due is None else self._loop.call_at(due, self._on_timer)
-
-    def _on_timer(self) -> None:
-        self._connection.handle_timer(self._loop.time())
-        self._settle()
+    def _forget_all(self) -> None:
+        lost = is_lost(self._connection.closed, self._fault, self._socket.close_code)
+        for utterance in list(self._utterances.values()):
+            if lost and self._resumption.keeps(utterance.stream_id):
+                self._resumption.put(utterance.stream_id, self._let_go(utterance))
+            else:
+                self._forget(utterance, "lost")
+        for stream_id in self._uplinks.forget_all():
+            self._leave(stream_id, "lost")
+        if self._sampler:
+            self._sampler.cancel()
 
     # ------------------------------------------------------------ streams
 
     def _start(self, request: m.StreamStart) -> None:
         """Admit a stream and begin it; each refusal is one error of the tree."""
-        pool, shared = self._services.pool, self._shared
-        hello = self._connection.peer
-        assert isinstance(hello, m.Hello)  # the connection lets nothing through before it
-        if shared.draining():
-            raise Busy("the server is stopping; connect again", retry_after=0.0)
-        shared.admission.start(workers_ready=pool.ready, clauses_waiting=pool.waiting)
-        try:
-            accepted = receive(request, hello, pool, shared.policies, self._caller)
-            shared.stream_ids.claim(request.stream_id, self._loop.time())
-        except AbrError:
-            shared.admission.finish()
-            raise
-        self._active.add(request.stream_id)
-        self._begin(request, accepted)
-
-    def _begin(self, request: m.StreamStart, accepted: Accepted) -> None:
+        asked = self.admit(request.stream_id, lambda: self.receive(request))
+        accepted, how = eased(asked, self._services.relief.step)
         voice, rung = accepted.voice, accepted.first
-        sent, received = self._sent_bytes, self._known_received()
-        handle = self._connection.start_stream(request.stream_id)
-        token = secrets.token_urlsafe(TOKEN_BYTES)
-        self._connection.send(
-            m.StreamStarted(
-                handle, request.stream_id, token, voice.name, voice.sample_rate, 1, rung.codec, rung.name
-            )
-        )
-        terms = replace(accepted.terms, remembered=self._recall(accepted.terms.policy))
-        utterance = Utterance(request, handle, voice, terms, self, self._services)
+        carried = self._sent_bytes, self._known_received()
+        handle = self.open_stream(request.stream_id, voice.name, voice.sample_rate, rung.codec, rung.name)
+        if how:
+            self._metrics.eased.labels(how).inc()
+            self.fail(notice(how), request.stream_id)
+        terms = self._terms(accepted)
+        self._begin(Utterance(request, handle, voice, terms, self, self._services), *carried)
+
+    def _begin(self, utterance: Utterance, sent: int, received: int) -> None:
+        """First of all the engine; what is to be sent waits for this turn's end."""
+        self._utterances[utterance.stream_id] = utterance
+        if resumes(self._connection.peer):
+            self._resumption.hold(utterance, self._caller, self)
+        utterance.start(sent, received)
+
+    def _attach(self, request: m.Attach) -> None:
+        """A stream that another connection had goes on here; each refusal is one error of the tree."""
+        held = self._resumption.claim(request, self._caller)
+        utterance, active, warnings = held.utterance, held.active, held.warnings
+        carried = self._sent_bytes, self._known_received()
+        more, chars = utterance.text_so_far()
+        handle = self._connection.start_stream(request.stream_id, more_text=more, chars=chars)
+        self._resumption.attach(held, self, handle, request, self._recall(utterance.terms.policy))
         self._utterances[request.stream_id] = utterance
-        utterance.start(
-            sent, received
-        )  # first of all the engine; what is to be sent waits for this turn's end
-        self._metrics.started.inc()
+        self._active |= {request.stream_id} if active else set()
+        voice, first = utterance.voice, utterance.terms.first
+        of_it = voice.name, voice.sample_rate, 1, first.codec, first.name
+        self._connection.send(m.StreamStarted(handle, request.stream_id, request.token, *of_it, chars))
+        utterance.go_on(self, *carried)
+        for names in warnings:
+            self.warn_of_script(utterance, names)
+
+    def lose(self, utterance: Utterance) -> bool:
+        """Another connection takes a stream. Whether it is still being made."""
+        self._outbox.discard(utterance)
+        active = self._let_go(utterance)
+        self.fail(ResumeRefused("the stream goes on at another connection"), utterance.stream_id)
+        return active
+
+    def _let_go(self, utterance: Utterance) -> bool:
+        """The stream lives on without this connection. Whether it is still being made."""
+        self._remember(utterance)
+        del self._utterances[utterance.stream_id]
+        self._hints.forget(utterance.stream_id)
+        active = utterance.stream_id in self._active
+        self._active.discard(utterance.stream_id)
+        return active
+
+    def _terms(self, accepted: Accepted) -> Terms:
+        return replace(accepted.terms, remembered=self._recall(accepted.terms.policy))
 
     def _recall(self, policy: Policy | None) -> Estimate | None:
         """What is known of the link: from this connection's streams, or the client's earlier ones."""
@@ -321,6 +274,9 @@ class Session:
         return min(self._received_bytes, self._sent_bytes)
 
     def _cancel(self, utterance: Utterance) -> None:
+        """Of its speech nothing more than its end is handed on, and the engine is told to stop."""
+        told = ids(utterance.stream_id, self._connection.session)
+        log.debug("the stream is cancelled, %.1f s played", utterance.played_s, extra=told)
         self._outbox.discard(utterance)
         utterance.cancel()
         self._forget(utterance, "cancelled")
@@ -331,9 +287,69 @@ class Session:
         self._remember(utterance)
         utterance.close(reason)
         del self._utterances[stream_id]
-        self.finished(utterance)
+        self._leave(stream_id, reason)
+
+    def _drop(self, stream_id: str, reason: str) -> None:
+        """The same for a stream by its name; what waits of its speech is of no use any more."""
+        if stream_id in self._utterances:
+            self._outbox.discard(self._utterances[stream_id])
+            self._forget(self._utterances[stream_id], reason)
+        elif stream_id in self._uplinks:
+            self._uplinks.forget(stream_id)
+            self._leave(stream_id, reason)
+
+    def _leave(self, stream_id: str, reason: str) -> None:
+        """It takes no place any more; its id stays taken for a while."""
+        self._hints.forget(stream_id)
+        self._finish(stream_id)
+        self._resumption.release(stream_id)
         self._shared.stream_ids.end(stream_id, self._loop.time())
         self._metrics.ended.labels(reason).inc()
+        log.debug("the stream is over: %s", reason, extra=ids(stream_id, self._connection.session))
+
+    def _finish(self, stream_id: str) -> None:
+        if stream_id in self._active:
+            self._active.remove(stream_id)
+            self._shared.admission.finish()
+
+    # ------------------------------------------------------------ what clips need (Uplinked)
+
+    def admit(self, stream_id: str, accept: Callable[[], T]) -> T:
+        """Count a stream if `accept` takes it; its result, or one error of the tree."""
+        accepted = self._shared.admit(stream_id, accept, self._loop.time())
+        self._active.add(stream_id)
+        return accepted
+
+    def receive(self, request: m.StreamStart) -> Accepted:
+        """What a request for speech gets."""
+        hello = self._connection.peer
+        assert isinstance(hello, m.Hello)  # the connection lets nothing through before it
+        return receive(request, hello, self._services.pool, self._shared.policies, self._caller)
+
+    def open_stream(self, stream_id: str, voice: str, rate: int, codec: str, rung: str) -> int:
+        """Tell that a stream has started; its handle."""
+        handle = self._connection.start_stream(stream_id)
+        token = self._resumption.token(stream_id)
+        self._connection.send(m.StreamStarted(handle, stream_id, token, voice, rate, 1, codec, rung))
+        self._metrics.started.inc()
+        return handle
+
+    def send(self, message: m.Message) -> None:
+        """Write a message of a clip."""
+        self._connection.send(message)
+        self._follow()
+
+    def convert(self, audio: Samples, request: m.StreamStart, handle: int, accepted: Accepted) -> None:
+        """A clip is whole: speak."""
+        carried = self._sent_bytes, self._known_received()
+        terms = self._terms(accepted)
+        self._begin(Conversion(audio, request, handle, accepted.voice, terms, self, self._services), *carried)
+        self._follow()
+
+    def settle_uplink(self, stream_id: str, reason: str) -> None:
+        """A clip that led to no speech is over."""
+        self._connection.release(stream_id)
+        self._drop(stream_id, reason)
 
     # ------------------------------------------------------------ what utterances need (Link)
 
@@ -345,9 +361,7 @@ class Session:
 
     def finished(self, utterance: Utterance) -> None:
         """It is made and sent, and takes no place any more."""
-        if utterance.stream_id in self._active:
-            self._active.remove(utterance.stream_id)
-            self._shared.admission.finish()
+        self._finish(utterance.stream_id)
 
     def over(self, utterance: Utterance) -> None:
         """The listener has heard the end, or is not heard of any more."""
@@ -356,11 +370,22 @@ class Session:
 
     def fault(self, utterance: Utterance, error: Exception) -> None:
         """An utterance failed; what waits of its speech is of no use any more."""
+        self.fault_of(utterance.stream_id, error)
+
+    def fault_of(self, stream_id: str, error: Exception) -> None:
+        """The same, of a stream by its name."""
         if not isinstance(error, AbrError):
-            log.error("a fault of the server's own in a stream", exc_info=error)
+            of_it = ids(stream_id, self._connection.session)
+            log.error("a fault of the server's own in a stream", exc_info=error, extra=of_it)
             error = StreamError("a fault of the server's own; it has been logged")
-        self._outbox.discard(utterance)
-        self.fail(error, utterance.stream_id)
+        if stream_id in self._utterances:
+            self._outbox.discard(self._utterances[stream_id])
+        self.fail(error, stream_id)
+
+    def waits(self, utterance: Utterance, place: int, seconds: float) -> None:
+        """The engine has no room for it yet; it begins in its turn."""
+        words = f"the engine is busy: this stream is number {place} of those that wait"
+        self.fail(Queued(words, retry_after=seconds, position=place), utterance.stream_id)
 
     def warn_of_script(self, utterance: Utterance, names: str) -> None:
         """Part of the text cannot be pronounced; the stream goes on."""

@@ -11,16 +11,52 @@ from ..errors import ConfigError
 from .config import TlsSettings
 
 
-def context(settings: TlsSettings) -> ssl.SSLContext | None:
+class Certificate:
     """
-    The TLS context of a server, None where no certificate is set.
+    The certificate of a server, which may be renewed while it serves.
+
+    `context` stays the same for as long as the server listens; each handshake is passed on to the one made
+    last, so that nothing of an older certificate is left, whatever kind of key it had.
+
+    Args:
+        settings: with both files set.
 
     Raises:
         ConfigError: a file is missing, unreadable, no PEM, or the two do not belong together.
     """
+
+    def __init__(self, settings: TlsSettings) -> None:
+        self._settings = settings
+        self._current = self.context = _context(settings)
+        self.context.sni_callback = self._pass_on
+
+    def renew(self) -> None:
+        """
+        Read the files again; handshakes from here on get what they hold.
+
+        Raises:
+            ConfigError: as above; the one before stays.
+        """
+        self._current = _context(self._settings)
+
+    def _pass_on(self, sock: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
+        """Called in every handshake, with the name that the client wants or None."""
+        sock.context = self._current
+
+
+def certificate(settings: TlsSettings) -> Certificate | None:
+    """
+    That of a server, None where none is set.
+
+    Raises:
+        ConfigError: see `Certificate`.
+    """
+    return Certificate(settings) if settings.cert_file and settings.key_file else None
+
+
+def _context(settings: TlsSettings) -> ssl.SSLContext:
     cert, key = settings.cert_file, settings.key_file
-    if cert is None or key is None:
-        return None
+    assert cert is not None and key is not None, "the settings have both or none"
     for name, path in (("tls.cert_file", cert), ("tls.key_file", key)):
         _readable(name, path)
     made = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

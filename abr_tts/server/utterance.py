@@ -12,16 +12,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any
 
 from .. import __version__
-from ..audio.libopus import Library
 from ..control.estimator import Estimate
 from ..control.memory import Remembers
 from ..engine.base import Samples, Voice
-from ..engine.pool import Pool, Ticket
-from ..engine.text import Clause, Clauser
+from ..engine.text import Clauser
 from ..errors import AbrError, EmptyText, EngineError
 from ..stream.core import CoreSetup, StreamCore
 from ..stream.outputs import (
@@ -37,53 +35,23 @@ from ..stream.outputs import (
 )
 from ..stream.pacer import KernelSample
 from ..stream.recorder import RecordedCore
+from ..stream.setup import Attachment
 from ..stream.terms import Terms
-from ..units import ticks_to_seconds
-from ..wire.messages import Audio, BitRateHint, Message, StreamStart
+from ..stream.track import EncodeJob
+from ..units import seconds_to_ticks, ticks_to_seconds
+from ..wire.messages import Attach, Audio, BitRateHint, StreamStart
 from .account import Account
-from .config import Settings
-from .metrics import Metrics
 from .outbox import Entry
-from .recording import Recordings
-from .workshop import Workshop
+from .reading import Reading
+from .saying import Saying
+from .surroundings import Link, Services
 
 WAITING, SPEAKING, FINISHING = "waiting", "speaking", "finishing"
 """No audio yet; audio is being made or sent; all is sent, and the listener plays on."""
 
-CUT_CHARS = 1000
-"""Characters of text that are cut into clauses in one go: some 5 ms on a slow processor. A book in
-one message then delays nobody; it is cut as it is spoken."""
-
-
-@dataclass(frozen=True, slots=True)
-class Services:
-    """What all utterances of a server share."""
-
-    settings: Settings
-    pool: Pool
-    workshop: Workshop
-    library: Library
-    metrics: Metrics
-    recordings: Recordings | None = None
-
-
-class Link(Protocol):
-    """What an utterance needs of its connection."""
-
-    def transmit(self, utterance: Utterance, message: Message) -> None:
-        """Write this message, then call `written`."""
-
-    def finished(self, utterance: Utterance) -> None:
-        """All is handed over for sending; the listener plays on."""
-
-    def over(self, utterance: Utterance) -> None:
-        """The listener has heard the end, or is not heard of any more: forget the stream."""
-
-    def fault(self, utterance: Utterance, error: Exception) -> None:
-        """Tell the peer, and close the utterance if that ends it."""
-
-    def warn_of_script(self, utterance: Utterance, names: str) -> None:
-        """Text in these scripts, "Tibetan, Khmer", cannot be pronounced."""
+UNHURRIED = seconds_to_ticks(0.5)
+"""Lead from which PCM, which the loop itself encodes, lets others have their turn after each message: an
+engine that hands out four seconds at once makes a hundred of them. Below, the listener waits. A guess."""
 
 
 class Utterance:
@@ -104,28 +72,28 @@ class Utterance:
         self.stream_id, self.handle, self.voice, self.terms = request.stream_id, handle, voice, terms
         self.state = WAITING
         self.closed = False
+        self.cancelled_at: float | None = None
         self._request, self._link, self._services = request, link, services
         self._loop = asyncio.get_running_loop()
         self._sounded = False
-        self._clauser = Clauser(settings.engine.clause_chars, settings.engine.first_clause_chars)
-        self._text: deque[str] = deque()
-        self._clauses: deque[Clause] = deque()
-        self._text_ended = self._cut_all = self._pcm_ended = False
-        self._spoke = False
-        self._warned: set[str] = set()
+        clauser = Clauser(settings.engine.clause_chars, settings.engine.first_clause_chars)
+        self._reading = Reading(clauser, settings.engine.text_idle_s)
+        self._pcm_ended = False
+        self._retained_bytes = 0
         self._credit = 0
-        self._ticket: Ticket | None = None
+        self._saying = Saying(request, voice, services, self, self._warn, self._wait, self._unheard_s)
         self._length_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._linger: asyncio.TimerHandle | None = None
+        self._rest: asyncio.TimerHandle | None = None
         self._inputs: deque[Callable[[float], None]] = deque()
         self._busy = False
         now = self._loop.time()
         self._account = Account(services.metrics, now, terms.policy)
         self._controller = terms.controller()
         setup = CoreSetup(
-            handle, voice.sample_rate, self._controller, services.library,
-            settings.stream.max_ahead_s, settings.stream.max_lead_s,
+            handle, voice.sample_rate, self._controller, services.encoders(),
+            settings.stream.max_ahead_s, settings.stream.max_lead_s, services.resampler,
         )  # fmt: skip
         recordings = services.recordings
         self._recording = recordings.open(request.stream_id) if recordings else None
@@ -146,27 +114,25 @@ class Utterance:
             received: bytes of them that the client has: reports count whole connections.
         """
         self._account.carried(sent)
-        self._input(lambda now: None)  # a new core has an output waiting
-        self._input(lambda now: self.core.sent(sent, now, own=False))
-        self.received(received)
+        self._join(sent, received)
         self.add_text(self._request.text)
         if not self._request.open:
             self.end_text()
 
     def add_text(self, text: str) -> None:
         """More text; complete clauses go to the engine as it has room."""
-        self._text.extend(text[at : at + CUT_CHARS] for at in range(0, len(text), CUT_CHARS))
+        self._reading.add(text, self._loop.time())
         self._say_next()
 
     def end_text(self) -> None:
         """No more text comes."""
-        self._text_ended = True
+        self._reading.end()
         self._say_next()
 
     def report(self, hint: BitRateHint) -> None:
         """What the listener says of itself."""
         self._input(lambda now: self.core.report(hint, now))
-        self._account.report(hint, self.core.outstanding)
+        self._account.report(hint)
         if self.state == FINISHING and not self.closed:
             self._wait_for_the_end()
 
@@ -184,6 +150,7 @@ class Utterance:
 
     def cancel(self) -> None:
         """Stop the engine within a chunk; the core sends its end and nothing else."""
+        self.cancelled_at = self._loop.time()
         self._stop_engine()
         self._input(self.core.cancel)
 
@@ -194,9 +161,54 @@ class Utterance:
             self._recording.close(reason)
         self._stop_engine()
         self._inputs.clear()
-        for timer in (self._timer, self._linger):
+        for timer in (self._timer, self._linger, self._rest):
             if timer:
                 timer.cancel()
+
+    # ------------------------------------------------------------ another connection
+
+    def detach(self, link: Link) -> None:
+        """The connection is lost: `link` keeps the stream, until it is attached or given up."""
+        self._link = link
+        if self._linger:
+            self._linger.cancel()
+        self._input(self.core.detach)
+        self._retained_bytes = sum(len(packet) for one in self.core.retained for packet in one.packets)
+
+    def attach(self, handle: int, request: Attach, remembered: Estimate | None) -> None:
+        """
+        Go on at a connection where the stream has this handle; `go_on` next, before anything else.
+
+        Raises:
+            ResumeLost: what the listener lacks is not held any more. Nothing has changed.
+        """
+        terms = replace(self.terms, remembered=remembered)
+        controller = terms.controller()
+        to = Attachment(handle, controller, dict(request.tracks), request.played, remembered)
+        self.core.attach(to, self._loop.time())
+        self.handle, self.terms, self._controller = handle, terms, controller
+
+    def go_on(self, link: Link, sent: int, received: int) -> None:
+        """`link` is the connection; the rest as of `start`."""
+        self._link = link
+        self._account.moved(sent)
+        self._join(sent, received)
+        if self.state == FINISHING:
+            self._wait_for_the_end()
+
+    def _join(self, sent: int, received: int) -> None:
+        self._input(lambda now: None)  # the core has an output waiting
+        self._input(lambda now: self.core.sent(sent, now, own=False))
+        self.received(received)
+
+    def text_so_far(self) -> tuple[bool, int]:
+        """Whether text may still come, and characters of it that are here."""
+        return not self._reading.ended, self._reading.settle()
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of sound and, while there is no connection, of packets that are held for the listener."""
+        return 2 * self.core.held_samples + self._retained_bytes
 
     # ------------------------------------------------------------ what the connection says
 
@@ -216,6 +228,11 @@ class Utterance:
         """What it has learned of the link by now; None: nothing, or its rung was fixed."""
         controller = self._controller
         return controller.estimate(self._loop.time()) if isinstance(controller, Remembers) else None
+
+    @property
+    def played_s(self) -> float:
+        """Seconds that the listener has reported as played."""
+        return ticks_to_seconds(self.core.played)
 
     def told(self) -> dict[str, Any]:
         """What an operator is shown of it while it lives: neither its text nor who asked; JSON values."""
@@ -239,83 +256,77 @@ class Utterance:
 
     def end(self) -> None:
         """The clause is spoken."""
-        self._ticket = None
+        self._saying.over()
         self._input(self.core.end_clause)
         self._say_next()
 
     def fault(self, error: EngineError) -> None:
         """The engine failed at the clause."""
-        self._ticket = None
+        self._saying.over()
         self._link.fault(self, error)
 
     # ------------------------------------------------------------ clauses
 
     def _say_next(self) -> None:
         """The next clause to the engine, if it may; the end of speech, if there is none."""
-        if self.closed or self._ticket or self._pcm_ended:
+        if self.closed or self._saying.busy or self._pcm_ended:
             return
-        if not self._clauses and not self._cut():
-            return
-        if self._clauses and self._credit:
-            self._credit -= 1
-            self._say(self._clauses.popleft())
-        elif self._cut_all and not self._clauses:
+        if not self._reading.cut():
+            self._loop.call_soon(self._say_next)  # the loop gets a turn before the rest of a long text
+        elif self._reading.ready and self._credit:
+            self._saying.in_turn(self._say)
+        elif self._reading.over:
             self._end_speech()
-
-    def _cut(self) -> bool:
-        """Cut some text into clauses; False: there is more, and the loop gets a turn before it."""
-        fed = 0
-        while not self._clauses and (self._text or self._text_ended) and not self._cut_all:
-            if fed >= CUT_CHARS:
-                self._loop.call_soon(self._say_next)
-                return False
-            if self._text:
-                fed += len(self._text[0])
-                self._clauses.extend(self._clauser.feed(self._text.popleft()))
+        else:
+            if self._reading.ready:
+                self._saying.pause()
             else:
-                self._cut_all = True
-                self._clauses.extend(self._clauser.end())
-        return True
+                self._saying.rest()
+            self._arm_rest()
+
+    def _arm_rest(self) -> None:
+        """Look again when the text has stood still for a while and the engine is free."""
+        due = self._reading.rest_at()
+        if self._rest:
+            self._rest.cancel()
+        self._rest = None if due is None else self._loop.call_at(due, self._on_rest)
+
+    def _on_rest(self) -> None:
+        self._reading.rest(self._unheard_s(), self._loop.time())
+        self._say_next()
+
+    def _unheard_s(self) -> float:
+        return self.core.produced / self.voice.sample_rate - self.played_s
 
     def _end_speech(self) -> None:
         self._pcm_ended = True
-        if self._spoke:
+        self._saying.rest()
+        if self._saying.begun:
             self._input(self.core.end_pcm)
         else:
             self._link.fault(self, EmptyText("there is nothing to pronounce in the text"))
 
-    def _say(self, clause: Clause) -> None:
-        first, self._spoke = not self._spoke, True
-        request = self._request
+    def _say(self) -> None:
+        """The next clause to the engine: it has room for one, and this is the stream's turn."""
+        self._credit -= 1
+        clause = self._reading.take()
         try:
-            voice = self._voice_for(clause)
-            self._ticket = self._services.pool.say(
-                clause.text, voice, request.language, request.speed, self, first=first
-            )
+            self._saying.say(clause.text)
         except AbrError as error:
             self._link.fault(self, error)
         else:  # the engine is at work already, and what it says comes in a later turn
             self._input(lambda now: self.core.mark(clause.begin, clause.end, now))
 
-    def _voice_for(self, clause: Clause) -> Voice:
-        """The named voice, else the one for the clause's script; never another sample rate."""
-        voice, pool = self.voice, self._services.pool
-        if self._request.voice is None:
-            chosen = pool.choose(None, self._request.language, clause.text)
-            voice = chosen if chosen.sample_rate == voice.sample_rate else voice
-        names = pool.unspeakable(clause.text, voice)
-        if names and names not in self._warned:
-            self._warned.add(names)
-            self._link.warn_of_script(self, names)
-        return voice
+    def _warn(self, names: str) -> None:
+        self._link.warn_of_script(self, names)
+
+    def _wait(self, place: int, seconds: float) -> None:
+        self._link.waits(self, place, seconds)
 
     def _stop_engine(self) -> None:
-        ticket, self._ticket = self._ticket, None
-        self._text.clear()
-        self._clauses.clear()
+        self._reading.drop()
         self._pcm_ended = True
-        if ticket:
-            ticket.cancel()
+        self._saying.stop()
 
     # ------------------------------------------------------------ the core's law
 
@@ -352,9 +363,11 @@ class Utterance:
 
     def _encode(self, output: Encode) -> None:
         job = output.job
+        if job.cheap and self.core.lead < UNHURRIED:
+            self._run(job)
+            return
         if job.cheap:
-            packets = job.run()
-            self._input(lambda now: self.core.encoded(job, packets, now))
+            self._loop.call_soon(self._run, job)
             return
         self._services.workshop.submit(
             job.run,
@@ -362,6 +375,9 @@ class Utterance:
             lambda error: None if self.closed else self._link.fault(self, error),
             slack=self.core.lead,
         )
+
+    def _run(self, job: EncodeJob) -> None:
+        self._input(lambda now: self.core.encoded(job, job.run(), now))
 
     def _notice(self, notice: Notice) -> None:
         event = notice.event
@@ -383,7 +399,7 @@ class Utterance:
         """Expect the last report once the rest has sounded, and some time beyond."""
         if self._linger:
             self._linger.cancel()
-        rest_s = max(0.0, self._length_s - ticks_to_seconds(self.core.played))
+        rest_s = max(0.0, self._length_s - self.played_s)
         self._linger = self._loop.call_later(
             rest_s + self._services.settings.stream.linger_s, self._link.over, self
         )

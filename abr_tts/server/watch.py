@@ -39,8 +39,8 @@ class Sight:
     missing: bool = False
 
 
-def look(path: Path) -> Sight:
-    """Read a file, wherever its links lead now. It may block as long as the disk does."""
+def look(path: Path, what: str = "policy file") -> Sight:
+    """Read a file, called `what`, wherever its links lead now. It may block as long as the disk does."""
     try:
         with open(path, "rb", opener=_open) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -50,7 +50,7 @@ def look(path: Path) -> Sight:
             return Sight(None, f"is longer than {MOST_BYTES} bytes")
         return Sight(data.decode("utf-8"))
     except FileNotFoundError:
-        return Sight(None, "there is no such policy file", missing=True)
+        return Sight(None, f"there is no such {what}", missing=True)
     except OSError as error:
         return Sight(None, f"cannot be read ({error.strerror or error})")
     except UnicodeDecodeError as error:

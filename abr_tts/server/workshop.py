@@ -33,6 +33,9 @@ class Workshop:
         self._loop = asyncio.get_running_loop()
         self._waiting: list[tuple[float, int, Callable[[], None]]] = []
         self._news = threading.Condition()
+        self._handing = threading.Lock()
+        self._results: list[tuple[Callable[[Any], None], Any]] = []
+        """What is done and on its way to the loop."""
         self._numbers = itertools.count()
         self._stopped = False
         self._threads = [
@@ -73,6 +76,11 @@ class Workshop:
             heapq.heappush(self._waiting, (slack, next(self._numbers), job))
             self._news.notify()
 
+    @property
+    def waiting(self) -> int:
+        """Jobs that no thread has taken yet."""
+        return len(self._waiting)
+
     def stop(self) -> None:
         """Finish what runs (milliseconds), drop what waits."""
         with self._news:
@@ -94,9 +102,21 @@ class Workshop:
             job()
 
     def _send_back(self, receive: Callable[[Any], None], value: object) -> None:
-        def deliver() -> None:
-            if not self._stopped:
-                receive(value)
-
+        """Waking the loop takes two calls of the kernel: once is enough for what comes at the same time."""
+        with self._handing:
+            self._results.append((receive, value))
+            if len(self._results) > 1:
+                return  # it has been woken, and has not come yet
         with suppress(RuntimeError):  # the loop has closed: nobody waits any more
-            self._loop.call_soon_threadsafe(deliver)
+            self._loop.call_soon_threadsafe(self._deliver)
+
+    def _deliver(self) -> None:
+        with self._handing:
+            results, self._results = self._results, []
+        for receive, value in results[1:]:
+            self._loop.call_soon(self._hand_over, receive, value)
+        self._hand_over(*results[0])
+
+    def _hand_over(self, receive: Callable[[Any], None], value: object) -> None:
+        if not self._stopped:
+            receive(value)

@@ -74,3 +74,16 @@ def test_what_was_heard_is_forgotten():
         upgrade(heard, number, number * 5, 5)
         heard.report(number, frames(number * 5))
     assert sum(map(len, heard._held)) < 10 and not heard._on_the_way
+
+
+def test_at_another_connection_the_bank_that_was_under_way_counts_and_the_upgrade_does_not():
+    heard = Heard()
+    bank(heard, 100, 0, 20)
+    upgrade(heard, 200, 0, 10)
+    upgrade(heard, 300, 10, 10)
+    assert heard.report(200, frames(5)) == {"pcm22": frames(5)}
+    heard.moved()
+    bank(heard, 50, 15, 5)  # told again
+    bank(heard, 60, 20, 5)
+    assert heard.report(60, frames(25)) == {"pcm22": frames(5), "opus24": frames(15)}
+    assert not any(heard._held) and not heard._on_the_way

@@ -37,12 +37,12 @@ def test_what_a_listener_hears_is_counted_for_its_policy_and_no_other():
     account.first_chunk(10.1)
     account.carried(3000)
     account.sent(Audio(1, 0, 0, (b"x" * 60,) * 50), 10.2)
-    account.report(BitRateHint(1, 3000, 24_000, 500, stalls=1, stall_ms=300), 0)
+    account.report(BitRateHint(1, 3000, 24_000, 500, stalls=1, stall_ms=300))
     account.switched(Switched(0, 0, OPUS24, OPUS48, 48_000, 0, Reason("ample", "the link carries more")))
     account.carried(3000)
     account.sent(Audio(1, 0, 48_000, (b"x" * 120,) * 25), 10.9)
-    account.report(BitRateHint(1, 6000, 72_000, 0, stalls=3, stall_ms=1100), 0)
-    idle.report(BitRateHint(1, 0, 0, 0), 0)
+    account.report(BitRateHint(1, 6000, 72_000, 0, stalls=3, stall_ms=1100))
+    idle.report(BitRateHint(1, 0, 0, 0))
 
     def counted(name: str, policy) -> float:
         labels = {"policy": "default", "hash": fingerprint(policy)}

@@ -187,7 +187,8 @@ async def test_a_cancel_stops_the_engine_within_a_chunk_and_nothing_follows_the_
 
 async def test_a_stream_that_waits_for_a_worker_can_be_cancelled():
     slow = {"rate": 22_050, "rtf": 1.0}
-    async with serving(engine__options=slow) as server, peer(server.url) as client:
+    all_at_once = {"limits__engine_share": 100}
+    async with serving(engine__options=slow, **all_at_once) as server, peer(server.url) as client:
         first = await client.start("x" * 80, rung="pcm22")
         await client.first(m.Audio)
         second = await client.start("waits", rung="pcm22")

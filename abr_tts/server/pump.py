@@ -1,0 +1,175 @@
+"""
+The pump of one WebSocket: bytes in, events taken one by one, bytes out, timers.
+
+Nothing waits: after each event the events of the connection are taken, then what it has to send, then
+its timer. What a message means is for whoever derives from this. All faults are told in one place, `fail`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+
+from aiohttp import WebSocketError, WSMsgType, web
+
+from ..errors import NOTHING, AbrError, Internal, MessageTooBig
+from ..wire import messages as m
+from ..wire.connection import Connection, Failed, Received
+from .hits import limit_of
+from .logs import ids
+from .metrics import Metrics
+from .outbox import Entry, Outbox
+
+log = logging.getLogger(__name__)
+
+
+class Pump(ABC):
+    """
+    Args:
+        socket: the WebSocket, prepared.
+        transport: its transport.
+        connection: its protocol, on the server's side.
+        metrics: of the server.
+        close_timeout_s: seconds that a close may take.
+    """
+
+    def __init__(
+        self,
+        socket: web.WebSocketResponse,
+        transport: asyncio.Transport,
+        connection: Connection,
+        metrics: Metrics,
+        close_timeout_s: float,
+    ) -> None:
+        self._socket, self._connection, self._metrics = socket, connection, metrics
+        self._loop = asyncio.get_running_loop()
+        self._outbox = Outbox(socket, transport, self._written, close_timeout_s)
+        self._fault: AbrError | None = None
+        """The last one that the peer was told of."""
+        self._timer: asyncio.TimerHandle | None = None
+
+    # ------------------------------------------------------------ life
+
+    async def run(self) -> None:
+        """Serve until the peer or we close. Whatever happens, nothing of it stays."""
+        try:
+            self._follow()
+            await self._read()
+        finally:
+            self._forget_all()
+            if self._timer:
+                self._timer.cancel()
+            self._outbox.close(self._connection.close_code or 1000, self._connection.close_reason)
+            await self._outbox.wait_closed()
+
+    async def _read(self) -> None:
+        while True:
+            message = await self._socket.receive()
+            if message.type not in (WSMsgType.BINARY, WSMsgType.TEXT):
+                self._note_end(message.data)
+                return
+            self._connection.receive(message.data, self._loop.time())
+            self._settle()
+            self._pace(self._loop.time())
+
+    def _note_end(self, fault: object) -> None:
+        """The socket gives no more; of a message that is far too big aiohttp says so, and has closed."""
+        if isinstance(fault, WebSocketError) and fault.code == MessageTooBig.close:
+            error = MessageTooBig(
+                "a message far beyond the limit", limit=self._connection.limits.message_bytes
+            )
+            self._note(error)
+            self._connection.close(error.close, error.message)
+
+    def go_away(self, deadline_s: float) -> None:
+        """Tell the peer that the server drains."""
+        if self._connection.peer is not None:
+            self._connection.send(m.GoingAway(round(deadline_s * 1000), "the server is stopping"))
+            self._follow()
+
+    def shut(self) -> None:
+        """Close now, because the server stops."""
+        self._connection.close(1012, "the server is stopping")
+        self._follow()
+
+    # ------------------------------------------------------------ for whoever derives from it
+
+    @abstractmethod
+    def _dispatch(self, message: m.Message, stream_id: str) -> None:
+        """Do what a message asks; what it raises is told."""
+
+    @abstractmethod
+    def _pace(self, now: float) -> None:
+        """After a message: tell a peer that sends too much to go slower, before it is refused."""
+
+    @abstractmethod
+    def _written(self, entry: Entry, at: float) -> None:
+        """The kernel has all of a message."""
+
+    @abstractmethod
+    def _drop(self, stream_id: str, reason: str) -> None:
+        """A stream is over, if there is one of this name."""
+
+    @abstractmethod
+    def _forget_all(self) -> None:
+        """The connection is gone."""
+
+    # ------------------------------------------------------------ at work
+
+    def _settle(self) -> None:
+        """After any event: what happened, then what comes of it."""
+        for event in self._connection.events_received():
+            if isinstance(event, Failed):
+                self._note(event.error)
+                if event.scope != NOTHING and event.stream_id is not None:
+                    self._drop(event.stream_id, event.error.code)
+            else:
+                self._take(event)
+        self._follow()
+
+    def _follow(self) -> None:
+        """What the connection has to send, whether it is over, when to look again."""
+        self._flush()
+        if self._connection.closed:
+            self._outbox.close(self._connection.close_code or 1000, self._connection.close_reason)
+        self._arm()
+
+    def _take(self, event: Received) -> None:
+        try:
+            self._dispatch(event.message, event.stream_id or "")
+        except Exception as error:
+            self.fail(error, event.stream_id)
+
+    def fail(self, error: Exception, stream_id: str | None) -> None:
+        """Tell the peer of a fault, and end what it ends. Every error of a session comes here."""
+        if not isinstance(error, AbrError):
+            log.error(
+                "a fault of the server's own", exc_info=error, extra=ids(stream_id, self._connection.session)
+            )
+            error = Internal("a fault of the server's own; it has been logged")
+        self._note(error)
+        self._connection.fail(error, stream_id)
+        if error.scope != NOTHING and stream_id is not None:
+            self._drop(stream_id, error.code)
+        self._follow()
+
+    def _note(self, error: AbrError) -> None:
+        self._fault = error
+        self._metrics.errors.labels(error.code).inc()
+        if limit := limit_of(error):
+            self._metrics.hit(limit)
+
+    def _flush(self, owner: object | None = None, message: m.Message | None = None) -> None:
+        for data in self._connection.data_to_send():
+            self._outbox.put(Entry(data, owner, message))
+
+    def _arm(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+        due = self._connection.get_timer()
+        self._timer = None if due is None else self._loop.call_at(due, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._connection.handle_timer(self._loop.time())
+        self._settle()

@@ -1,0 +1,131 @@
+"""What new streams do without while the process is short of power, by measures of processors and loop."""
+
+import pytest
+
+from abr_tts.control.policy_file import preset
+from abr_tts.engine.base import Voice
+from abr_tts.errors import Busy
+from abr_tts.server.easing import LOWER_START, ONE_RUNG, eased
+from abr_tts.server.reception import Accepted
+from abr_tts.server.relief import BEGINS, CHEAP, CLOSED, ENDS_BELOW, LATE_S, LOW, WHOLE, Relief, cpu_s
+from abr_tts.stream.terms import Terms
+from abr_tts.wire import messages as m
+
+from .harness import peer, serving
+
+CODECS = ("opus", "pcm16", "ulaw")
+
+
+class Machine:
+    """A process of two cores that is used and late as told, looked at ten times a second."""
+
+    def __init__(self) -> None:
+        self.relief, self.now, self.cpu_s = Relief(2), 0.0, 0.0
+
+    def run(self, seconds: float, cpu: float = 0.0, lag_s: float = 0.0) -> int:
+        for _ in range(round(seconds * 10)):
+            self.now += 0.1
+            self.cpu_s += cpu * 2 * 0.1
+            self.relief.look(self.cpu_s, lag_s, self.now)
+        return self.relief.step
+
+
+@pytest.mark.parametrize(
+    ("cpu", "step"), [(0.0, 0), (0.7, 0), (0.8, CHEAP), (0.9, LOW), (1.0, WHOLE), (3.0, WHOLE)]
+)
+def test_the_busier_the_processors_the_less_new_streams_get_but_they_are_not_refused(cpu, step):
+    assert Machine().run(20, cpu) == step
+
+
+@pytest.mark.parametrize(("late", "step"), [(0.7, 0), (0.8, CHEAP), (0.9, LOW), (1.5, WHOLE), (2.1, CLOSED)])
+def test_the_later_the_loop_the_less_and_at_last_nothing(late, step):
+    assert Machine().run(20, lag_s=late * LATE_S) == step
+
+
+def test_one_late_turn_of_the_loop_is_no_crowd():
+    machine = Machine()
+    machine.run(5)
+    assert machine.run(0.1, lag_s=0.5) == 0
+
+
+def test_a_step_ends_only_well_below_where_it_began():
+    machine = Machine()
+    assert machine.run(20, BEGINS[CHEAP] + 0.01) == CHEAP
+    assert machine.run(20, BEGINS[CHEAP] - ENDS_BELOW + 0.01) == CHEAP
+    assert machine.run(20, BEGINS[CHEAP] - ENDS_BELOW - 0.01) == 0
+
+
+def test_the_time_of_this_process_grows():
+    before = cpu_s()
+    sum(range(1_000_000))
+    assert cpu_s() > before
+
+
+def accepted(**terms) -> Accepted:
+    made = Terms(CODECS, 22_050, 1, **(terms or {"policy": preset("default")}))
+    return Accepted(Voice("tone", (), 22_050, ""), made, made.first)
+
+
+def test_at_first_new_streams_get_what_they_would():
+    for step in (0, CHEAP):
+        assert eased(accepted(), step) == (accepted(), "")
+
+
+def test_then_they_begin_at_the_next_lower_rung_and_may_still_climb():
+    got, how = eased(accepted(), LOW)
+    assert (how, got.first.name, got.terms.policy is not None) == (LOWER_START, "opus16", True)
+    assert accepted().first.name == "opus24"
+
+
+def test_then_they_stay_at_it():
+    for step in (WHOLE, CLOSED):
+        got, how = eased(accepted(), step)
+        assert (how, got.terms.rung.name, got.terms.policy) == (ONE_RUNG, "opus16", None)
+
+
+def test_a_rung_that_was_asked_for_is_had():
+    fixed = accepted(rung=accepted().terms.best)
+    assert eased(fixed, CLOSED) == (fixed, "")
+
+
+# ---- over a real connection
+
+
+def strained(server, step: int) -> None:
+    """As if it had been measured: no test may need a machine that is used up."""
+    server._relief.step = step
+    server._relief._next = lambda: step
+
+
+async def test_a_stream_under_strain_is_told_what_it_goes_without_and_comes_whole():
+    async with serving() as server, peer(server.url) as client:
+        for step, how, rung in ((LOW, LOWER_START, "opus16"), (WHOLE, ONE_RUNG, "opus16")):
+            strained(server, step)
+            started = await client.start("x" * 30)
+            told = await client.first(m.Error, stream=started.stream)
+            assert (told.code, told.scope, told.detail) == ("reduced", "nothing", {"how": how})
+            assert started.rung == rung
+            end = await client.first(m.StreamEnd, stream=started.stream)
+            assert end.length == 30 * 1323
+        assert server.metrics.eased.labels(ONE_RUNG)._value.get() == 1
+
+
+async def test_encoders_of_new_streams_work_less_hard_under_strain():
+    async with serving() as server, peer(server.url) as client:
+        await client.start("x" * 30, rung="opus24")
+        strained(server, CHEAP)
+        await client.start("x" * 30, rung="opus24")
+        (session,) = server._front.sessions
+        efforts = [u.core._setup.library.complexity for u in session._utterances.values()]
+        assert efforts == [9, 5]
+
+
+async def test_at_the_end_new_streams_are_refused_and_those_that_run_go_on():
+    async with serving(limits__retry_after_s=2.0) as server, peer(server.url) as client:
+        running = await client.start("", open=True, rung="pcm22")
+        strained(server, CLOSED)
+        told = await client.refused("one more")
+        assert (told.code, told.retry_after, told.detail["name"]) == (Busy.code, 2.0, "cpu")
+        await client.send(m.Text(running.stream, "x" * 10), m.TextEnd(running.stream))
+        assert len(await client.whole_pcm(running.stream)) == 10 * 1323
+        assert server.metrics.limits_hit.labels("cpu")._value.get() == 1
