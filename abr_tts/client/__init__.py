@@ -5,7 +5,9 @@ It looks at units, errors, audio, wire and stream; it must not know the server o
 """
 
 from .client import Client
-from .speech import Event, Speech
+from .events import Event, Reconnected, Reconnecting
+from .pool import ClientPool
+from .speech import Speech
 from .stats import SpeechStats
 
-__all__ = ["Client", "Event", "Speech", "SpeechStats"]
+__all__ = ["Client", "ClientPool", "Event", "Reconnected", "Reconnecting", "Speech", "SpeechStats"]

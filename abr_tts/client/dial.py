@@ -8,8 +8,10 @@ Everything that aiohttp, the resolver and TLS may raise while connecting becomes
 from __future__ import annotations
 
 import ssl as tls
-from collections.abc import Iterator
+import uuid
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeAlias
 
 import aiohttp
 from yarl import URL
@@ -28,6 +30,15 @@ MAX_MESSAGE_BYTES = 1 << 20
 CLOSE_S = 2.0
 """Seconds that a server has to answer our close before the socket is dropped."""
 
+MAY_PASS = (408, 425, 429)
+"""Refusals below HTTP 500 that may be other the next time (RFC 9110; RFC 6585, RFC 8470)."""
+
+Ticket: TypeAlias = str | Callable[[], Awaitable[str]]
+"""A ticket of `POST /v1/tickets`, good for one connection, or what gets a new one for each."""
+
+SESSION = "session"
+"""The parameter of the address by which proxies tell clients apart (protocol/SPEC.md)."""
+
 _SCHEMES = {"ws": "ws", "wss": "wss", "http": "ws", "https": "wss"}
 
 
@@ -44,12 +55,18 @@ def stream_url(url: str) -> URL:
     except ValueError:
         scheme = host = None
     if not scheme or not host:
-        raise ConnectFailed(f"{url!r} is no address of a server; it looks like ws://host:8080 or wss://host")
-    return (
-        parsed.with_scheme(scheme)
-        if parsed.path not in ("", "/")
-        else parsed.with_scheme(scheme).with_path(PATH)
-    )
+        words = f"{url!r} is no address of a server; it looks like ws://host:8080 or wss://host"
+        raise ConnectFailed(words, final=True)
+    parsed = parsed.with_scheme(scheme)
+    return parsed if parsed.path not in ("", "/") else parsed.with_path(PATH, keep_query=True)
+
+
+def with_session(url: URL) -> URL:
+    """
+    The address with a random word of this client's own, unless it names one: a proxy before several
+    servers sends a client that connects again to the one that holds its streams (SPEC.md, Connecting).
+    """
+    return url if SESSION in url.query else url.update_query({SESSION: uuid.uuid4().hex})
 
 
 def checked_key(key: str | None) -> str | None:
@@ -61,7 +78,8 @@ def checked_key(key: str | None) -> str | None:
     """
     key = key.strip() if key else None
     if key and not (key.isascii() and key.isprintable()):
-        raise ConnectFailed("the API key has characters that cannot be sent; is it the right one?")
+        words = "the API key has characters that cannot be sent; is it the right one?"
+        raise ConnectFailed(words, final=True)
     return key
 
 
@@ -75,6 +93,14 @@ def tls_setting(context: tls.SSLContext | None, insecure: bool) -> tls.SSLContex
     context.check_hostname = False
     context.verify_mode = tls.CERT_NONE
     return context
+
+
+async def with_ticket(url: URL, ticket: Ticket | None) -> URL:
+    """The address with a ticket that was not used yet, where there is to be one."""
+    if ticket is None:
+        return url
+    given = ticket if isinstance(ticket, str) else await ticket()
+    return url.update_query(ticket=given.strip())
 
 
 async def dial(
@@ -99,7 +125,7 @@ async def dial(
         )
     if socket.protocol != SUBPROTOCOL:
         await socket.close()
-        raise ConnectFailed(f"{url} is a WebSocket, but not one of an abr-tts server")
+        raise ConnectFailed(f"{_shown(url)} is a WebSocket, but not one of an abr-tts server", final=True)
     return socket
 
 
@@ -112,11 +138,15 @@ def plain_words(url: URL) -> Iterator[None]:
         raise ConnectFailed(f"no server is known by the name {url.host!r}") from None
     except aiohttp.ClientConnectorCertificateError as fault:
         reason = getattr(fault.certificate_error, "verify_message", "") or fault.certificate_error
-        raise ConnectFailed(f"the certificate of {url.host} is not trusted: {reason}") from None
+        words = f"the certificate of {url.host} is not trusted: {reason}"
+        raise ConnectFailed(words, final=True) from None
     except aiohttp.ClientConnectorSSLError:
         raise ConnectFailed(f"{url.host}:{url.port} does not speak TLS; perhaps it serves ws://") from None
     except aiohttp.WSServerHandshakeError as fault:
-        raise ConnectFailed(_refusal(url, fault.status)) from None
+        final = fault.status < 500 and fault.status not in MAY_PASS
+        told = fault.headers.get("Retry-After") if fault.headers else None
+        words, wait = _refusal(url, fault.status), _seconds(told)
+        raise ConnectFailed(words, final=final, retry_after=wait) from None
     except aiohttp.ClientConnectorError as fault:
         raise ConnectFailed(_unreachable(url, fault.os_error)) from None
     except TimeoutError:
@@ -132,6 +162,16 @@ def _unreachable(url: URL, fault: OSError) -> str:
     return f"{url.host}:{url.port} cannot be reached: {fault.strerror or fault}"
 
 
+def _shown(url: URL) -> URL:
+    """Without what follows the path: a ticket is nobody else's affair."""
+    return url.with_query(None)
+
+
+def _seconds(header: str | None) -> float | None:
+    """Retry-After, where it says seconds and no date."""
+    return float(header) if header and header.isascii() and header.isdigit() else None
+
+
 def _refusal(url: URL, status: int) -> str:
     if status == 401:
         return f"{url.host} refused the API key (HTTP 401); give one that it knows"
@@ -139,4 +179,4 @@ def _refusal(url: URL, status: int) -> str:
         return f"{url.host} does not let this client in (HTTP 403)"
     if status in (429, 503):
         return f"{url.host} takes no more connections now (HTTP {status}); try again later"
-    return f"{url} is not an abr-tts server: it answered with HTTP {status}"
+    return f"{_shown(url)} is not an abr-tts server: it answered with HTTP {status}"

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
+from typing import TypeAlias
 
 import aiohttp
 
@@ -18,12 +20,28 @@ from ..errors import CONNECTION, STREAM, AbrError, ConnectionLost
 from ..stream.reporter import Position, Reporter
 from ..wire.connection import Connection, Received
 from ..wire.limits import Limits
-from ..wire.messages import Audio, Error, Hello, Message, StreamStart, StreamStarted, Welcome
+from ..wire.messages import (
+    Audio,
+    AudioStart,
+    Cancel,
+    Error,
+    FlowControl,
+    Hello,
+    Message,
+    StreamStart,
+    StreamStarted,
+    Welcome,
+)
 from .faults import from_wire
+from .requests import RequestPace
+from .room import Room
 from .speech import Speech
+from .uplink import Uplink, Upload
 
 GOODBYE_S = 1.0
 """Seconds that the last messages may take to reach the socket when the client closes."""
+
+Ended: TypeAlias = Callable[["Pump", list[Speech], Exception, int | None], None]
 
 LIMITS = Limits()
 """What this side takes, and how long it waits for an answer: the protocol's defaults."""
@@ -36,15 +54,23 @@ class Pump:
     Args:
         socket: freshly opened; the pump owns it from here on.
         where: the server's name for sentences, such as `localhost:8765`.
+        ended: called once at the end: with the speeches that may go on elsewhere, why it ended, and
+            the WebSocket's close code; they fail if nobody is called.
     """
 
-    def __init__(self, socket: aiohttp.ClientWebSocketResponse, where: str) -> None:
-        self._socket, self._where = socket, where
+    def __init__(
+        self, socket: aiohttp.ClientWebSocketResponse, where: str, ended: Ended | None = None
+    ) -> None:
+        self._socket, self._where, self._ended = socket, where, ended
         self._loop = asyncio.get_running_loop()
         self._connection = Connection("client", self.now(), LIMITS)
         self._reporter = Reporter(self.now())
-        self._speeches: dict[str, Speech] = {}
+        self.requests = RequestPace()
+        """What the server has said of the pace of requests."""
+        self._speeches: dict[str, Speech | Upload] = {}
+        self._uplinks: dict[str, tuple[Uplink, asyncio.Task[None]]] = {}
         self._outgoing: deque[bytes] = deque()
+        self._room = Room(socket)
         self._work, self._empty = asyncio.Event(), asyncio.Event()
         self._empty.set()
         self._timer: asyncio.TimerHandle | None = None
@@ -59,7 +85,12 @@ class Pump:
         self._tasks = [self._loop.create_task(self._read()), self._loop.create_task(self._write())]
         self.send(hello)
 
-    def open(self, speech: Speech, request: StreamStart) -> None:
+    @property
+    def speeches(self) -> int:
+        """Speeches under way."""
+        return len(self._speeches)
+
+    def open(self, speech: Speech | Upload, request: StreamStart | AudioStart) -> None:
         """
         Ask for a stream; its messages go to `speech` until it is settled.
 
@@ -75,6 +106,48 @@ class Pump:
         except AbrError:
             del self._speeches[request.stream_id]
             raise
+
+    def reopen(self, speech: Speech) -> None:
+        """
+        Ask for the rest of a speech that another connection had.
+
+        Raises:
+            TooManyStreams: the server would refuse it.
+        """
+        messages = speech.again()
+        self._speeches[speech.stream_id] = speech
+        try:
+            for message in messages:
+                self.send(message)
+        except AbrError:
+            del self._speeches[speech.stream_id]
+            raise
+
+    def send_clip(self, uplink: Uplink, failed: Callable[[Exception], None]) -> None:
+        """Send the clip of a stream that is open; `failed` is told what its samples raise."""
+
+        async def run() -> None:
+            try:
+                await uplink.run()
+                self._uplinks.pop(uplink.stream_id, None)
+            except Exception as fault:
+                failed(fault)
+
+        self._room.hold_short()
+        self._uplinks[uplink.stream_id] = uplink, self._loop.create_task(run())
+
+    def settle_upload(self, upload: Upload) -> None:
+        """Nobody waits for this voice any more: it is kept, or refused, or given up."""
+        if self._speeches.pop(upload.stream_id, None):
+            if upload.unwanted or upload.kept.cancelled():
+                self.send(Cancel(upload.stream_id))
+            self._stop_clip(upload.stream_id)
+            self._connection.release(upload.stream_id)
+
+    def _stop_clip(self, stream_id: str) -> None:
+        _, task = self._uplinks.pop(stream_id, (None, None))
+        if task is not None and task is not asyncio.current_task():
+            task.cancel()
 
     async def close(self) -> None:
         """Cancel what still runs, say so, and close; returns when the socket is gone."""
@@ -110,8 +183,13 @@ class Pump:
         """Wait until the queue is handed to the socket."""
         await self._empty.wait()
 
+    async def room(self, size: int) -> None:
+        """Wait until so many bytes more may wait on this side."""
+        await self._room.wait(size)
+
     def settled(self, speech: Speech) -> None:
         """Report the end of `speech` at once, so that the server may free it, and forget it."""
+        self._stop_clip(speech.stream_id)
         if self._speeches.pop(speech.stream_id, None) and speech.handle is not None:
             if speech.stats.complete:
                 self._report({speech.handle: speech.position()})
@@ -127,6 +205,7 @@ class Pump:
                 break
             self._receive(message.data)
         self._end(self._last_words or ConnectionLost(_sentence(self._where, self._socket.close_code)))
+        await self._socket.close()
 
     def _receive(self, data: bytes | str) -> None:
         now = self.now()
@@ -151,9 +230,13 @@ class Pump:
                 self.welcomed.set_result(message)
         elif isinstance(message, Error) and message.scope == CONNECTION:
             self._last_words = from_wire(message)
+        elif isinstance(message, FlowControl) and message.stream is None:
+            self.requests.told(message.rate, message.retry_after, now)
         if stream_id is None or stream_id not in self._speeches:
             return
-        if isinstance(message, StreamStarted):
+        if stream_id in self._uplinks:
+            self._uplinks[stream_id][0].on_message(message)
+        if isinstance(message, StreamStarted) and isinstance(self._speeches[stream_id], Speech):
             self._reporter.open(message.stream, now)
         elif isinstance(message, Audio):
             self._reporter.audio(message.stream, message.track, message.pts, now)
@@ -163,7 +246,9 @@ class Pump:
 
     def _flush(self) -> None:
         """Queue what the connection has to send, and arm the timer anew."""
-        self._outgoing.extend(self._connection.data_to_send())
+        data = self._connection.data_to_send()
+        self._outgoing.extend(data)
+        self._room.queued += sum(map(len, data))
         if self._outgoing or self._connection.closed:
             self._empty.clear()
             self._work.set()
@@ -174,9 +259,11 @@ class Pump:
             while True:
                 await self._work.wait()
                 self._work.clear()
+                if self.lost is not None:
+                    return
                 while self._outgoing:
                     await self._socket.send_bytes(self._outgoing[0])
-                    self._outgoing.popleft()
+                    self._room.queued -= len(self._outgoing.popleft())
                 self._empty.set()
                 self._arm()
                 if self._connection.closed:
@@ -204,7 +291,8 @@ class Pump:
             self._connection.handle_timer(now)
             self._take_events(0, now)
         if not self._outgoing:
-            self._report({s.handle: s.position() for s in self._speeches.values() if s.handle is not None})
+            speeches = [one for one in self._speeches.values() if isinstance(one, Speech)]
+            self._report({one.handle: one.position() for one in speeches if one.handle is not None})
         self._flush()
 
     def _report(self, positions: dict[int, Position]) -> None:
@@ -223,10 +311,24 @@ class Pump:
         if not self.welcomed.done():
             self.welcomed.set_exception(reason)
             self.welcomed.exception()  # taken: closing before the welcome is nobody's fault
-        for speech in list(self._speeches.values()):
-            speech.fail(reason)
+        self._lose(reason)
         self._empty.set()
+        self._work.set()  # the writer goes, too
         self._arm()
+
+    def _lose(self, reason: Exception) -> None:
+        """Streams go on elsewhere, if anybody sees to it; a clip that is not sent to its end is lost."""
+        speeches, self._speeches = self._speeches, {}
+        moving: list[Speech] = []
+        for stream_id, speech in speeches.items():
+            if self._ended and isinstance(speech, Speech) and stream_id not in self._uplinks:
+                moving.append(speech)
+            else:
+                speech.fail(reason)
+        for stream_id in list(self._uplinks):
+            self._stop_clip(stream_id)
+        if self._ended:
+            self._ended(self, moving, reason, self._socket.close_code)
 
 
 def _sentence(where: str, code: int | None) -> str:

@@ -9,7 +9,7 @@ is, and the server pauses. Knows nothing of sockets; what it has to say goes ove
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -18,10 +18,13 @@ import numpy.typing as npt
 from ..errors import NOTHING, PlayoutError
 from ..stream.player import Player
 from ..stream.reporter import Position
-from ..units import seconds_to_ticks
+from ..units import samples_to_ticks, seconds_to_ticks
 from ..wire import messages as m
+from .asking import Asking
 from .clock import FrameClock
+from .events import Event, Reconnected, Reconnecting
 from .faults import from_wire
+from .heard import HeardText
 from .stats import SpeechStats
 
 FRAMES_A_TURN = 8
@@ -33,8 +36,6 @@ MOST_AHEAD_TICKS = seconds_to_ticks(900)
 one that does not would fill the memory of a listener who does not pull."""
 
 Int16: TypeAlias = npt.NDArray[np.int16]
-Event: TypeAlias = m.Track | m.Switch | m.Mark | m.Error
-"""What `events` is called with: a track opened, the rung changed, a clause starts, a warning."""
 
 
 class Link(Protocol):
@@ -74,10 +75,12 @@ class Speech:
         events: Callable[[Event], None] | None = None,
     ) -> None:
         self.stats = SpeechStats()
-        self.stream_id = request.stream_id
-        self.handle: int | None = None
-        """The small integer of the stream on its connection, once it has started."""
         self._link, self._player, self._events = link, player, events
+        self._text = HeardText(request.text)
+        self._asking = Asking(request, self._text)
+        self.received = False
+        """All of it has come: no connection is needed any more."""
+        self._told_pause = False
         self._requested = link.now()
         self._clock = FrameClock() if realtime else None
         self._news = asyncio.Event()
@@ -87,6 +90,16 @@ class Speech:
         self._feeder: asyncio.Task[None] | None = None
 
     # ------------------------------------------------------------ the listener's side
+
+    @property
+    def stream_id(self) -> str:
+        """The stream's UUID; another one where it had to be asked for anew."""
+        return self._asking.stream_id
+
+    @property
+    def handle(self) -> int | None:
+        """The small integer of the stream on its connection, once it has started there."""
+        return self._asking.handle
 
     @property
     def sample_rate(self) -> int:
@@ -103,6 +116,43 @@ class Speech:
         """Speech that has arrived and was not handed out."""
         return self._player.buffer_ms
 
+    @property
+    def heard(self) -> int:
+        """
+        Characters of the text that were heard: `text[:speech.heard]` is what a listener knows.
+
+        Heard is what this iterator has handed out; whoever hands it on to a loudspeaker that
+        queues asks `heard_at`. Whole clauses are exact, inside one the time tells, rounded down to
+        the start of a word.
+        """
+        if self.stats.complete:
+            return len(self._text.text)
+        return self._heard_by(self._player.played)
+
+    @property
+    def heard_text(self) -> str:
+        """The text up to there, for the history of a language model that was interrupted."""
+        return self._text.text[: self.heard]
+
+    def heard_at(self, seconds: float) -> int:
+        """As `heard`, when only the first `seconds` of what was handed out have sounded."""
+        return min(self.heard, self._heard_by(seconds_to_ticks(seconds)))
+
+    @property
+    def rest(self) -> str:
+        """
+        The text from the clause on that has not come to its end: what to ask for where a server cannot
+        go on (`ResumeLost`). What was heard of that clause is then heard again.
+        """
+        reach = self._player.played + seconds_to_ticks(self._player.buffer_ms / 1000)
+        return "" if self.stats.complete else self._text.text[self._text.clause_at(reach) :]
+
+    def _heard_by(self, ticks: int) -> int:
+        player = self._player
+        return self._text.at(
+            min(ticks, player.played), player.played + seconds_to_ticks(player.buffer_ms / 1000)
+        )
+
     def __aiter__(self) -> AsyncIterator[Int16]:
         if self._heard:
             raise RuntimeError("a speech is heard once; ask for another")
@@ -117,20 +167,28 @@ class Speech:
     def pause(self) -> None:
         """Hand out nothing more, after a frame that fades out, until `resume`; not a stall."""
         self._player.pause()
-        self._say(m.Pause(self._ref()))
+        self._told_pause = True
+        self._say([m.Pause(self._asking.ref)])
 
     def resume(self) -> None:
         """Go on with the sample after the last."""
         self._player.resume()
-        self._say(m.Resume(self._ref()))
+        self._say([m.Resume(self._asking.ref)])
         self._news.set()
 
-    def cancel(self) -> None:
-        """Stop: the server is told, the iteration ends. After the end it does nothing."""
+    def cancel(self) -> int:
+        """
+        Stop: the server is told, the iteration ends. After the end it does nothing.
+
+        Returns:
+            `heard`, which stands in `stats` as well.
+        """
         self._over = True
         if not self._settled:
-            self._link.send(m.Cancel(self._ref()))
+            self._link.send(m.Cancel(self._asking.ref))
             self._settle()
+        self.stats.heard = self.heard
+        return self.stats.heard
 
     async def _frames(self) -> AsyncIterator[Int16]:
         step = self._when_held if self._clock is None else self._when_due
@@ -219,8 +277,24 @@ class Speech:
         """Something on this side went wrong: stop the stream, and raise it to the listener."""
         if not self._settled:
             self._fault = fault
-            self._link.send(m.Cancel(self._ref()))
+            self._link.send(m.Cancel(self._asking.ref))
             self._settle()
+
+    def lost(self) -> None:
+        """The connection is lost, and another one will come: what is held is heard meanwhile."""
+        self._asking.lost()
+
+    def again(self) -> list[m.Message]:
+        """What asks for the rest on another connection."""
+        return self._asking.again(self._player.wanted, self._player.played)
+
+    def happened(self, event: Reconnecting | Reconnected) -> None:
+        """Tell whoever listens to events; what that raises is raised to the listener."""
+        try:
+            if self._events and not self._settled:
+                self._events(event)
+        except Exception as fault:
+            self.cancel_with(fault)
 
     def position(self) -> Position:
         """What the next report says."""
@@ -239,11 +313,18 @@ class Speech:
             return self.fail(from_wire(message))
         self._player.on_message(message)
         if isinstance(message, m.StreamStarted):
-            self.handle = message.stream
             self.stats.voice, self.stats.sample_rate = message.voice, self._player.out_rate or 0
+            self._say(self._asking.started(message))
+            if self._told_pause:
+                self._say([(m.Pause if self._player.paused else m.Resume)(message.stream)])
         elif isinstance(message, m.Audio):
             self._note_audio(message)
-        elif isinstance(message, m.Track | m.Switch | m.Mark | m.Error) and self._events:
+        elif isinstance(message, m.Mark):
+            self._text.mark(message)
+        elif isinstance(message, m.StreamEnd):
+            self.received = True
+            self._text.end(samples_to_ticks(message.length, message.sample_rate))
+        if isinstance(message, m.Track | m.Switch | m.Mark | m.Error) and self._events:
             self._events(message)
         self._note_end()
 
@@ -256,18 +337,19 @@ class Speech:
     async def _feed(self, text: AsyncIterable[str]) -> None:
         try:
             async for piece in text:
-                self._say(m.Text(self._ref(), piece))
+                self._say(self._asking.add(piece))
                 await self._link.flushed()
-            self._say(m.TextEnd(self._ref()))
+            self._say(self._asking.end())
         except Exception as fault:
             self.cancel_with(fault)
+        finally:
+            if isinstance(text, AsyncGenerator):  # a model that nobody listens to shall stop now
+                await text.aclose()
 
-    def _say(self, message: m.Message) -> None:
-        if not self._settled:
-            self._link.send(message)
-
-    def _ref(self) -> int | str:
-        return self.stream_id if self.handle is None else self.handle
+    def _say(self, messages: list[m.Message]) -> None:
+        for message in messages:
+            if not self._settled:
+                self._link.send(message)
 
     def _note_end(self) -> None:
         if self._player.finished and not self._over:

@@ -32,6 +32,8 @@ class SpeechStats:
     stall_ms: float = 0.0
     bytes: int = 0
     """WebSocket payload of this stream's messages."""
+    heard: int = 0
+    """Characters of the text that were heard, once it is over; see `Speech.heard`."""
     complete: bool = False
     """Heard to its end."""
 

@@ -320,7 +320,7 @@ async def test_an_exception_of_the_event_callback_is_raised_to_the_listener(serv
 
 
 async def test_when_the_server_stops_every_listener_is_told():
-    async with serving() as server, Client(server.url) as client:
+    async with serving() as server, Client(server.url, reconnect_s=0) as client:
         speeches = [client.speak("x" * 5000, realtime=True) for _ in range(3)]
         listeners = [asyncio.ensure_future(speech.read()) for speech in speeches]
         await eventually(lambda: all(speech.stats.seconds > 0 for speech in speeches))
@@ -368,7 +368,7 @@ async def test_a_listener_who_does_not_pull_pauses_the_server_and_loses_nothing(
         frames = speech.__aiter__()
         first = [await anext(frames)]
         await eventually(lambda: server.pool.stats.busy == 0)
-        lost = asyncio.ensure_future(eventually(lambda: client._pump.lost))
+        lost = asyncio.ensure_future(eventually(lambda: client._line.pump is None))
         done, _ = await asyncio.wait([lost], timeout=0.8)
         assert not done, "pings keep the connection alive"
         assert server.pool.stats.samples < RATE * 6, "the engine waits"

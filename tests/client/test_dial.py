@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 
@@ -10,7 +11,7 @@ import trustme
 from aiohttp import web
 
 from abr_tts.client import Client
-from abr_tts.client.dial import stream_url
+from abr_tts.client.dial import stream_url, with_session
 from abr_tts.errors import ConnectFailed
 
 from ..server.harness import serving
@@ -67,10 +68,19 @@ async def refused(url: str, **options) -> str:
         ("https://tts", "wss://tts/v1/stream"),
         ("http://[::1]:80", "ws://[::1]/v1/stream"),
         ("wss://tts/behind/a/proxy?a=b", "wss://tts/behind/a/proxy?a=b"),
+        ("ws://tts?session=mine", "ws://tts/v1/stream?session=mine"),
     ],
 )
 def test_an_address_is_completed(url, address):
     assert str(stream_url(url)) == address
+
+
+def test_a_client_has_a_word_of_its_own_for_proxies_unless_the_address_names_one():
+    mine, yours = (with_session(stream_url("ws://tts/?a=b")) for _ in range(2))
+    assert mine.query["a"] == "b"
+    assert re.fullmatch("[0-9a-f]{32}", mine.query["session"])
+    assert mine.query["session"] != yours.query["session"]
+    assert with_session(stream_url("ws://tts?session=mine")).query["session"] == "mine"
 
 
 @pytest.mark.parametrize(

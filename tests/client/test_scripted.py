@@ -19,7 +19,7 @@ from .scripted import FRAME, Scripted, samples, scripted
 async def heard_until(url: str, fault: type[Exception], match: str | None = None, **options) -> np.ndarray:
     """What a listener gets before the fault."""
     heard = [np.zeros(0, np.int16)]
-    async with Client(url) as client:
+    async with Client(url, reconnect_s=0) as client:
         with pytest.raises(fault, match=match):
             async for frame in client.speak("a", **options):
                 heard.append(frame)
@@ -150,7 +150,7 @@ async def test_an_error_of_the_whole_connection_reaches_every_listener_with_its_
         await server.send(m.Error("overloaded", "Come back later.", "connection", retry_after=3.0))
         await server.gone()
 
-    async with scripted(play) as url, Client(url) as client:
+    async with scripted(play) as url, Client(url, reconnect_s=0) as client:
         listeners = [asyncio.ensure_future(client.speak(text).read()) for text in "ab"]
         for fault in await asyncio.gather(*listeners, return_exceptions=True):
             assert isinstance(fault, errors.Overloaded) and fault.retry_after == 3.0

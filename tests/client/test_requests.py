@@ -1,0 +1,100 @@
+"""A server that asks for slower requests is obeyed; nobody else waits."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import numpy as np
+import pytest
+
+from abr_tts.client import Client
+from abr_tts.client.requests import LOOK_AGAIN_S, RequestPace
+from abr_tts.wire import messages as m
+
+from ..server.harness import eventually
+from .scripted import Scripted, samples, scripted
+
+
+def test_nothing_waits_until_the_server_has_spoken():
+    pace = RequestPace()
+    assert [pace.take(0.0) for _ in range(1000)] == [0.0] * 1000
+
+
+def test_after_its_pause_requests_follow_at_its_rate():
+    pace = RequestPace()
+    pace.told(4.0, 2.0, now=10.0)
+    assert (pace.take(10.5), pace.pause_s(10.5)) == (1.5, 1.5)
+    assert pace.take(12.0) == 0.0
+    assert pace.take(12.1) == pytest.approx(0.15)
+    assert pace.take(12.25) == 0.0
+
+
+def test_a_rate_of_nothing_stops_everything_until_it_names_another():
+    pace = RequestPace()
+    pace.told(0.0, 0.0, now=0.0)
+    assert pace.take(1e6) == LOOK_AGAIN_S
+    pace.told(1.0, 0.0, now=1e6)
+    assert pace.take(1e6) == 0.0
+
+
+async def speak(server: Scripted, request: m.StreamStart, handle: int) -> None:
+    await server.send(
+        m.StreamStarted(handle, request.stream_id, "t", "v", 16_000, 1, "pcm16", "pcm16k"),
+        m.Track(handle, 0, 0, "pcm16k", "pcm16", 16_000, 1, 0),
+    )
+    await server.audio(0, 12, handle=handle)
+    await server.end(12, handle=handle)
+
+
+async def test_a_client_holds_its_requests_and_its_text_back_as_it_is_told():
+    loop = asyncio.get_running_loop()
+    times: dict[str, float] = {}
+
+    async def play(server: Scripted) -> None:
+        await server.greet()
+        await server.send(m.FlowControl(5.0, retry_after=0.4), m.Ping(1))
+        for number, text in enumerate(("a", "b", "one two"), 1):
+            if text == "one two":
+                request = await server.until(m.StreamStart, lambda start: start.open)
+                await server.until(m.TextEnd)
+                said = "".join(one.text for one in server.seen if isinstance(one, m.Text))
+                assert said == text
+            else:
+                request = await server.until(m.StreamStart, lambda start, text=text: start.text == text)
+            times[text] = loop.time()
+            await speak(server, request, number)
+        await server.gone()
+
+    async def pieces() -> AsyncIterator[str]:
+        yield "one "
+        yield "two"
+
+    async with scripted(play) as url, Client(url) as client:
+        await told(client)
+        began = loop.time()
+        speeches = [client.speak("a"), client.speak("b"), client.speak(pieces())]
+        assert client.speeches == 3
+        for speech in speeches:
+            assert np.array_equal(await speech.read(), samples(12))
+    assert times["a"] - began > 0.25 and times["b"] - times["a"] > 0.15
+    assert times["one two"] - began < 5
+
+
+async def told(client: Client) -> None:
+    """Until the server's wish has come."""
+    await eventually(lambda: client._line.pump.requests.pause_s(client._line.now()))
+
+
+async def test_what_is_held_back_can_be_cancelled():
+    async def play(server: Scripted) -> None:
+        await server.greet()
+        await server.send(m.FlowControl(5.0, retry_after=0.3))
+        request = await server.until(m.StreamStart)
+        assert request.text == "b"
+        await speak(server, request, 1)
+        await server.gone()
+
+    async with scripted(play) as url, Client(url) as client:
+        await told(client)
+        client.speak("a").cancel()
+        assert client.speeches == 0
+        assert np.array_equal(await client.speak("b").read(), samples(12))

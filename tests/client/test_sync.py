@@ -1,0 +1,67 @@
+"""The client without an event loop: the same speech, from an ordinary program."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from abr_tts import errors
+from abr_tts.client import Reconnecting, sync
+
+from ..server.harness import serving_in_a_thread
+from .test_reconnect import LEAD, LONG, tone
+
+
+@pytest.fixture(scope="module")
+def server():
+    with serving_in_a_thread(engine__workers=2, **LEAD) as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_stays():
+    before = threading.active_count()
+    yield
+    assert threading.active_count() <= before + 1, "at most a worker that reads texts"
+
+
+def test_a_for_loop_hears_the_engines_samples(server):
+    frames = list(sync.speak(server.url, LONG, rung="pcm22"))
+    assert {len(frame) for frame in frames[:-1]} == {441}
+    assert np.array_equal(np.concatenate(frames), tone(LONG))
+
+
+def test_leaving_the_loop_cancels_and_the_connection_serves_the_next(server):
+    with sync.Client(server.url) as client:
+        speech = client.speak(LONG, rung="pcm22")
+        for _ in speech:
+            break
+        assert not speech.stats.complete and speech.rest == LONG
+        assert np.array_equal(client.speak("abc", rung="pcm22").read(), tone("abc"))
+
+
+def test_a_generator_may_give_the_text(server):
+    with sync.Client(server.url) as client:
+        speech = client.speak(iter(["Hel", "lo ", "there."]), rung="pcm22")
+        assert np.array_equal(speech.read(), tone("Hello there."))
+        assert speech.heard_text == "Hello there."
+
+
+def test_faults_are_the_same_ones(server):
+    with pytest.raises(errors.EmptyText):
+        list(sync.speak(server.url, ""))
+    with pytest.raises(errors.ConnectFailed), sync.Client("ws://127.0.0.1:9"):
+        pass
+
+
+def test_a_cut_is_survived_here_too(server):
+    events = []
+    with sync.Client(server.url) as client:
+        speech, heard = client.speak(LONG, rung="pcm22", events=events.append), []
+        for frame in speech:
+            heard.append(frame)
+            if len(heard) in (20, 60):
+                transport = client._client._line.pump._socket._response.connection.transport
+                client._loop.call_soon_threadsafe(transport.abort)
+    assert np.array_equal(np.concatenate(heard), tone(LONG))
+    assert any(isinstance(event, Reconnecting) for event in events)
