@@ -51,11 +51,29 @@ def test_a_hole_of_800_ms_over_200_ms_held_is_one_stall_without_click_or_loss(lo
     assert roughness(heard[EDGE:-EDGE]) < 1.2 * smooth(1000, RATE)
 
 
-def test_a_lost_connection_ends_the_speech_with_its_reason_and_the_next_is_heard(loop, link, far_page):
+def test_a_connection_that_is_cut_in_mid_speech_costs_no_sample(loop, link, far_page):
     loop.run(far_page.run(f"speak({TEXT!r}, {{rung: 'pcm22'}}); next(speech, 'start')"))
     loop.run(link.cut())
-    reason = loop.run(far_page.run("speech.done.then(() => 'done', ({code}) => code)"))
-    assert reason == "resume_lost"
-    assert loop.run(far_page.run("speak('Again.')"))["complete"]
+    report = loop.run(far_page.run("speech.done"))
     log = [kind for kind, _ in loop.run(far_page.run("log")) if kind != "stats"]
+    heard = span(recorded(loop, far_page))
     assert log == ["connecting", "open", "reconnecting", "connecting", "open"]
+    assert report["complete"] and report["stalls"] <= 1, "0.2 s were held, and the engine is no faster"
+    silent = sum(end - begin for begin, end in gaps(heard, RATE // 200))
+    assert abs(len(heard) - silent - SECONDS * RATE) < 3
+    assert roughness(heard[EDGE:-EDGE]) < 1.2 * smooth(1000, RATE)
+
+
+def test_where_the_server_holds_nothing_the_speech_ends_with_its_reason_and_the_next_is_heard(
+    loop, browser, chromium
+):
+    options = {"engine.options": TONE["engine.options"] | {"rtf": 1.0}, "resume.window_s": 0}
+    with loop.holding(serving(**options)) as server, loop.holding(relaying(server.port)) as link:
+        page = loop.run(browser.page(f"http://127.0.0.1:{link.port}/page/tap.html"))
+        loop.run(page.run("make({rate: 48000}); standing.then(() => null)"))
+        loop.run(page.run(f"speak({TEXT!r}, {{rung: 'pcm22'}}); next(speech, 'start')"))
+        loop.run(link.cut())
+        reason = loop.run(page.run("speech.done.then(() => 'done', ({code}) => code)"))
+        assert reason == "resume_lost"
+        assert loop.run(page.run("speak('Again.')"))["complete"]
+        loop.run(page.close())

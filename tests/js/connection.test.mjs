@@ -202,7 +202,7 @@ test('an attach takes up a stream that is gone, and its text goes on', () => {
 
 test('the table of states has every cell', () => {
   for (const row of Object.values(NEXT))
-    assert.deepEqual(Object.keys(row), ['text', 'text_end', 'cancel', 'other']);
+    assert.deepEqual(Object.keys(row), ['text', 'text_end', 'cancel', 'audio', 'other']);
 });
 
 test('nothing that a server does throws', () => {

@@ -111,7 +111,7 @@ test('a speech is heard to the sample, and its events come in order', async () =
   assert.deepEqual(Float32Array.from(speaker.sound), whole(50).slice(0, speaker.sound.length));
   assert.ok(speaker.sound.length > 50 * 960 - 8);
   const own = events.filter((event) => event.id === id && event.type !== 'stats').map(({ type }) => type);
-  assert.deepEqual(own, ['start', 'played', 'mark', 'end']);
+  assert.deepEqual(own, ['start', 'played', 'mark', 'heard', 'end']);
   const { report } = events.find(({ type }) => type === 'end').detail;
   assert.deepEqual(
     [report.complete, report.reason, report.playedMs, report.stalls, report.rungs],

@@ -38,6 +38,24 @@ test('a welcome sets the count back', async () => {
   assert.equal(of('open').length, 2);
 });
 
+test('every connection names the same word for proxies, unless the address has one', async () => {
+  for (const [url, address] of [
+    ['ws://server/v1/stream', /^ws:\/\/server\/v1\/stream\?session=[0-9a-f-]{36}$/],
+    ['ws://server/v1/stream?a=b', /\?a=b&session=[0-9a-f-]{36}$/],
+    ['ws://server/v1/stream?session=mine', /\?session=mine$/],
+  ]) {
+    const { world, server, speak } = surroundings({ url });
+    server.silent = true;
+    speak();
+    await world.pass(0.2);
+    server.close(server.last, 1006);
+    await world.pass(0.2);
+    const [first, second] = server.connections.map((line) => line.url);
+    assert.match(first, address);
+    assert.equal(second, first);
+  }
+});
+
 test('a network that is back need not be waited for', async () => {
   const { world, server, receiver, speak, of } = surroundings();
   server.refuses = 1006;
@@ -146,6 +164,23 @@ test('text that is written while a server takes the speech up again is sent once
     said.map(({ text }) => text),
     ['two'],
   );
+});
+
+test('a pause and its end that the server could not hear are told at the next connection', async () => {
+  const { world, server, speak, receiver } = surroundings();
+  Object.assign(server, { paceMs: 20, frames: 200, resumes: true });
+  const id = speak();
+  await world.pass(0.5);
+  for (const wish of ['pause', 'resume']) {
+    server.close(server.last, 1006);
+    receiver.do({ do: wish, id });
+    await world.pass(0.3);
+    const said = server.last.heard.filter(({ type }) => type === 'pause' || type === 'resume');
+    assert.deepEqual(
+      said.map(({ type, stream }) => [type, stream]),
+      [[wish, 1]],
+    );
+  }
 });
 
 test('a server that does not resume ends the speech, after all that had come', async () => {

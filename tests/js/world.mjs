@@ -72,6 +72,8 @@ export class Server {
   connections = [];
   frames = 50;
   paceMs = 0;
+  /** Clauses: pts, and the text in code points. */
+  marks = [[0, 0, 5]];
   /** Accepts `attach`. */
   resumes = false;
   /** Refuses connections with this close. */
@@ -100,6 +102,9 @@ export class Server {
       get clogged() {
         return line.clogged ?? false;
       },
+      get unsent() {
+        return line.unsent ?? 0;
+      },
     };
   };
 
@@ -127,6 +132,42 @@ export class Server {
     if (message.type === 'ping') this.say(line, { type: 'pong', value: message.value });
     if (message.type === 'stream_start' && !this.silent) this.#start(line, message.stream_id, 0);
     if (message.type === 'attach') this.#attach(line, message);
+    if (message.type === 'audio_start') this.#takeClip(line, message);
+    if (message.type === 'text_end') this.#endClip(line, message.stream);
+  }
+
+  /** What is done with a clip is up to `refusesClips` (a code), `kbps` (the rate it is told) and `keeps`. */
+  #takeClip(line, { stream_id: id, purpose, voice }) {
+    if (this.refusesClips) {
+      this.say(line, {
+        type: 'error',
+        code: this.refusesClips,
+        message: 'no',
+        scope: 'stream',
+        stream_id: id,
+      });
+      return;
+    }
+    const stream = ++line.handles;
+    (line.clips ??= new Map()).set(stream, { id, purpose });
+    const tone = { voice: voice ?? 'v', sample_rate: RATE, channels: 1, codec: 'pcm16', rung: 'pcm' };
+    this.say(line, { type: 'stream_started', stream, stream_id: id, token: `t${id}`, ...tone });
+    if (this.kbps !== undefined) this.say(line, { type: 'flow_control', rate: this.kbps, stream });
+  }
+
+  #endClip(line, stream) {
+    const clip = line.clips?.get(stream);
+    if (!clip || this.keeps === false) return;
+    if (clip.purpose === 'conversion') this.#sound(line, stream, 0);
+    else
+      this.say(line, {
+        type: 'stream_end',
+        stream,
+        length: 16_000,
+        sample_rate: 16_000,
+        channels: 1,
+        codec: '',
+      });
   }
 
   #attach(line, { stream_id: id, tracks }) {
@@ -154,6 +195,10 @@ export class Server {
       chars: this.chars ?? 0,
       ...tone,
     });
+    this.#sound(line, stream, from);
+  }
+
+  #sound(line, stream, from) {
     this.say(line, {
       type: 'track',
       stream,
@@ -165,7 +210,7 @@ export class Server {
       channels: 1,
       start: 0,
     });
-    this.say(line, { type: 'mark', stream, pts: 0, begin: 0, end: 5 });
+    for (const [pts, begin, end] of this.marks) this.say(line, { type: 'mark', stream, pts, begin, end });
     this.#speak(line, stream, from);
   }
 

@@ -38,6 +38,11 @@ export class Asking {
     this.#ended = !open;
   }
 
+  /** The whole text so far. */
+  get text() {
+    return this.#text;
+  }
+
   /** How messages name the stream. */
   get stream() {
     return this.handle ?? this.streamId;

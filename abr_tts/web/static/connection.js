@@ -203,7 +203,10 @@ export class Connection {
     else if (message.type === 'stream_started') {
       if (this.#streams.bind(message.stream_id, message.stream)) this.#received(message, message.stream_id);
     } else if (message.type === 'error') this.#takeError(message);
-    else this.#received(message);
+    else {
+      const named = message.type === 'flow_control' ? this.#streams.get(message.stream) : null;
+      this.#received(message, named?.id ?? null);
+    }
   }
 
   /**

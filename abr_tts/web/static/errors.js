@@ -23,7 +23,7 @@ const CLOSES = {
 };
 
 /** Codes that end nothing. Every other code, also one of a later version, ends a stream. */
-const NOTICES = ['notice', 'unknown_type', 'unknown_stream', 'unknown_script'];
+const NOTICES = ['notice', 'queued', 'reduced', 'unknown_type', 'unknown_stream', 'unknown_script'];
 
 /**
  * What a fault usually ends, and the WebSocket close code where that is the connection.
@@ -36,6 +36,16 @@ export function meaningOf(code) {
     return { scope: 'connection', close: CLOSES[/** @type {keyof typeof CLOSES} */ (code)] };
   }
   return { scope: NOTICES.includes(code) ? 'nothing' : 'stream', close: null };
+}
+
+/**
+ * A fault as an event tells it.
+ *
+ * @param {AbrError | import('./messages.js').ErrorMessage} fault
+ */
+export function told(fault) {
+  const { code, message, scope } = fault;
+  return { code, message, scope, retryAfter: 'retryAfter' in fault ? fault.retryAfter : fault.retry_after };
 }
 
 /** A fault that has a code of the wire. */

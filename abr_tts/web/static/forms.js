@@ -79,6 +79,8 @@ const NAME = string(1, 64);
 const LABEL = string(0, 200);
 const VOICE = string(1, 200);
 const WORD = string(1, 32);
+const LANGUAGE = string(1, 35);
+const SPEED = number(0.25, 4);
 const CODECS = array(WORD, 1, 16);
 const SECONDS = number(0, 86_400);
 
@@ -97,12 +99,13 @@ export const FORMS = {
     may('text', speech, ''),
     may('open', boolean, false),
     may('voice', VOICE),
-    may('language', string(1, 35)),
-    may('speed', number(0.25, 4), 1),
+    may('language', LANGUAGE),
+    may('speed', SPEED, 1),
     may('rung', NAME),
     may('policy', NAME),
     may('mode', WORD, 'stream'),
     may('formats', CODECS),
+    may('instruct', string(1, 500)),
   ),
   text: form('client', must('stream', streamRef), must('text', speech)),
   text_end: form('client', must('stream', streamRef)),
@@ -122,6 +125,13 @@ export const FORMS = {
     may('purpose', WORD, 'reference'),
     may('consent', boolean, false),
     may('voice', VOICE),
+    may('text', string(0, 2_000), ''),
+    may('language', LANGUAGE),
+    may('speed', SPEED, 1),
+    may('rung', NAME),
+    may('policy', NAME),
+    may('mode', WORD, 'stream'),
+    may('formats', CODECS),
   ),
   cancel: form('client', must('stream', streamRef)),
   pause: form('client', must('stream', streamRef)),

@@ -18,7 +18,7 @@
 /**
  * @typedef {{ type: 'stream_start', stream_id: string, text?: string, open?: boolean, voice?: string | null,
  *   language?: string | null, speed?: number, rung?: string | null, policy?: string | null, mode?: string,
- *   formats?: string[] | null }} StreamStart
+ *   formats?: string[] | null, instruct?: string | null }} StreamStart
  */
 /** @typedef {{ type: 'text', stream: StreamRef, text: string }} Text */
 /** @typedef {{ type: 'text_end', stream: StreamRef }} TextEnd */
@@ -28,7 +28,9 @@
  */
 /**
  * @typedef {{ type: 'audio_start', stream_id: string, codec: string, sample_rate: number, channels?: number,
- *   purpose?: string, consent?: boolean, voice?: string | null }} AudioStart
+ *   purpose?: string, consent?: boolean, voice?: string | null, text?: string, language?: string | null,
+ *   speed?: number, rung?: string | null, policy?: string | null, mode?: string,
+ *   formats?: string[] | null }} AudioStart
  */
 /** @typedef {{ type: 'uplink_audio', stream: number, pts: number, packets: Uint8Array[] }} UplinkAudio */
 /** @typedef {{ type: 'cancel', stream: StreamRef }} Cancel */

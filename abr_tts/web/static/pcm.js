@@ -38,6 +38,16 @@ export function decodeUlaw(bytes) {
 }
 
 /**
+ * @param {Float32Array} samples
+ * @returns {Uint8Array} 2n bytes, little-endian, rounded and clipped as `toInt16` does.
+ */
+export function encodePcm16(samples) {
+  const view = new DataView(new ArrayBuffer(2 * samples.length));
+  toInt16(samples).forEach((value, n) => view.setInt16(2 * n, value, true));
+  return new Uint8Array(view.buffer);
+}
+
+/**
  * Rounded to the nearest integer, clipped and never wrapped: for sinks that want integers (a WAV
  * file, a mini-program). What is not a number becomes 0.
  *

@@ -21,6 +21,8 @@ export { Speech } from './speech.js';
 /**
  * @typedef {object} Options
  * @property {string} [token] the key that the server wants; it goes into the WebSocket's subprotocols.
+ * @property {string} [ticketUrl] instead of a key, where the page's application answers a POST with
+ *   `{"ticket": "…"}`, a new one for each connection (SPEC.md, Connecting).
  * @property {string} [policy] one of the server's policies, for every speech that names none.
  * @property {number} [startMs] speech held before the first sound; less than 200 on a proven link.
  * @property {string | URL} [workerUrl] another Worker script: one that calls `serve` of `worker.js`.
@@ -42,11 +44,14 @@ export class Player extends Speaker {
    * @param {string} [url] of the server, ws: or wss:, or relative to the page; the page's own server.
    * @param {Options} [options]
    */
-  constructor(url = PATH, { token, policy, startMs, workerUrl, wasm, transport, sink } = {}) {
+  constructor(url = PATH, { token, ticketUrl, policy, startMs, workerUrl, wasm, transport, sink } = {}) {
     const address = streamUrl(url);
     const startTicks = startMs === undefined ? undefined : startMs * 48;
     /** @type {import('./worker.js').Start} */
-    const start = { settings: { url: address.href, token, startTicks }, wasm: wasmOf(wasm) };
+    const start = {
+      settings: { url: address.href, token, ticketUrl: ticketAddress(ticketUrl), startTicks },
+      wasm: wasmOf(wasm),
+    };
     const script = workerUrl ?? new URL('./worker.js', import.meta.url);
     /** @type {import('./speaker.js').Core | undefined} */
     let core;
@@ -102,6 +107,15 @@ function streamUrl(url) {
   const scheme = { 'http:': 'ws:', 'https:': 'wss:' }[address.protocol];
   if (scheme) return new URL(address.href.replace(/^https?:/, scheme));
   return address;
+}
+
+/**
+ * A Worker may lie elsewhere than the page.
+ *
+ * @param {string | undefined} from
+ */
+function ticketAddress(from) {
+  return from === undefined ? undefined : new URL(from, globalThis.location?.href).href;
 }
 
 /**

@@ -75,6 +75,11 @@ export class Pump {
     return this.#connection.rttMs;
   }
 
+  /** Bytes that wait on this side, as far as is known. */
+  get unsent() {
+    return this.#link.unsent ?? 0;
+  }
+
   /** Payload bytes that came. */
   get received() {
     return this.#reporter.received;
@@ -175,9 +180,12 @@ export class Pump {
     }
     if (message.type === 'error' && message.scope === 'connection') {
       this.#lastWords = new AbrError(message.code, message.message, message.detail, message.retry_after);
-    } else if (message.type === 'stream_started') this.#reporter.open(message.stream, now);
-    else if (message.type === 'audio') this.#reporter.audio(message.stream, message.track, message.pts, now);
+    } else if (message.type === 'audio')
+      this.#reporter.audio(message.stream, message.track, message.pts, now);
     this.#host.message(id, message, size);
+    // Of a clip of which a voice is made nothing is reported: it has no position.
+    if (message.type === 'stream_started' && this.#host.positions().has(message.stream))
+      this.#reporter.open(message.stream, now);
   }
 
   #flush() {

@@ -6,12 +6,15 @@
  * is none on the page's own thread; it knows no page.
  */
 
-import { AbrError } from './errors.js';
+import { Clips } from './clips.js';
+import { AbrError, told } from './errors.js';
 import { Feeder } from './feeder.js';
 import { Pump } from './pump.js';
 import { mayRetry, retryDelay } from './retry.js';
+import { Sending } from './sending.js';
 import { Speaking } from './speaking.js';
-import { protocolsFor } from './transport.js';
+import { ticketed } from './ticket.js';
+import { protocolsFor, withSession } from './transport.js';
 
 /** @typedef {import('./speaking.js').Mark} Mark */
 /** @typedef {import('./messages.js').ServerMessage} ServerMessage */
@@ -51,6 +54,7 @@ export class Receiver {
   #sounding = false;
   /** Connect although nothing is to be said. */
   #wanted = false;
+  #clips;
 
   /**
    * @param {Settings} settings
@@ -58,9 +62,12 @@ export class Receiver {
    * @param {(tidings: import('./terms.js').Tidings) => void} tell
    */
   constructor(settings, place, tell) {
-    this.#settings = settings;
+    // A ticket is good only where it was given.
+    const url = settings.ticketUrl ? settings.url : withSession(settings.url, place.uuid());
+    this.#settings = { ...settings, url };
     this.#place = place;
     this.#tell = tell;
+    this.#clips = new Clips(place, tell, () => this.#go());
     this.#feeder = new Feeder({
       onHeard: (mark) => mark.speaking.heard(mark),
       onNews: (idle) => this.#onNews(idle),
@@ -83,6 +90,9 @@ export class Receiver {
     }
     if (command.do === 'speak') this.#begin(command.id, command.request, command.rate);
     else if (command.do === 'connect') this.#wanted = true;
+    else if (command.do === 'voice') this.#clips.make(command.id, command.request, command.rate);
+    else if (command.do === 'sound') this.#clips.write(command.id, command.samples);
+    else if (command.do === 'forget') this.#clips.drop(command.id, this.#pump);
     else if (command.do === 'sink') this.#feeder.attach(command.port, command.rate, command.cushionMs);
     else if (command.do === 'page') this.#see(command);
     else if (command.do === 'online') this.#hurry();
@@ -105,8 +115,10 @@ export class Receiver {
     if (!speaking || speaking.over) return;
     const { stream, asked } = speaking.asking;
     const current = speaking === this.#speakings[0];
-    if (command.do === 'write') this.#attempt(speaking, () => speaking.asking.write(command.text));
-    else if (command.do === 'pause') {
+    if (command.do === 'write') {
+      const { asking } = speaking;
+      if (!(asking instanceof Sending)) this.#attempt(speaking, () => asking.write(command.text));
+    } else if (command.do === 'pause') {
       speaking.pause();
       if (current) this.#feeder.hold(true);
       if (asked) this.#send([{ type: 'pause', stream }]);
@@ -129,6 +141,7 @@ export class Receiver {
       this.#finish(speaking);
     }
     this.#speakings = [];
+    this.#clips.close();
     this.#feeder.close();
     this.#pump?.close();
     this.#pump = null;
@@ -150,9 +163,10 @@ export class Receiver {
       this.#feeder.close();
       this.#tell({ id: null, type: 'silent', detail: {} });
     }
-    if ((this.#wanted || left.some(({ received }) => !received)) && !this.#pump && this.#retry === null)
-      this.#dial();
+    const due = this.#wanted || this.#clips.waiting || left.some(({ received }) => !received);
+    if (due && !this.#pump && this.#retry === null) this.#dial();
     this.#ask();
+    this.#clips.send(this.#pump);
   }
 
   /**
@@ -167,15 +181,10 @@ export class Receiver {
     /** @param {string} type @param {Record<string, unknown>} detail */
     const tell = (type, detail) => this.#tell({ id, type, detail });
     const { startTicks } = this.#settings;
-    this.#speakings.push(
-      new Speaking(id, request, {
-        opus: this.#opus,
-        rate: this.#feeder.rate,
-        startTicks,
-        now: () => clock.now(),
-        tell,
-      }),
-    );
+    const host = { opus: this.#opus, rate: this.#feeder.rate, startTicks, now: () => clock.now(), tell };
+    const speaking = new Speaking(id, request, host);
+    this.#speakings.push(speaking);
+    if (speaking.asking instanceof Sending) this.#clips.add(id, speaking.asking);
     this.#stats ??= clock.later(() => this.#onStats(), STATS_MS);
   }
 
@@ -232,6 +241,7 @@ export class Receiver {
   #finish(speaking) {
     const { id, fault, report } = speaking;
     const { streamId, handle } = speaking.asking;
+    this.#clips.drop(id);
     this.#pump?.settle(streamId, handle, report.complete ? speaking.position : null);
     speaking.close();
     if (fault) this.#tell({ id, type: 'error', detail: { ...told(fault), scope: 'stream', report } });
@@ -259,10 +269,11 @@ export class Receiver {
   #dial() {
     this.#tell({ id: null, type: 'connecting', detail: {} });
     const { transport, clock } = this.#place;
-    const { url, token, client = 'abr-tts-js' } = this.#settings;
+    const { url, token, ticketUrl, client = 'abr-tts-js' } = this.#settings;
+    const way = ticketUrl ? ticketed(transport, ticketUrl) : transport;
     const codecs = this.#opus ? ['opus', 'pcm16', 'ulaw'] : ['pcm16', 'ulaw'];
     this.#pump = new Pump(
-      (hears) => transport(url, protocolsFor(token), hears),
+      (hears) => way(url, protocolsFor(token), hears),
       { type: 'hello', level: 2, codecs, client },
       clock,
       {
@@ -297,7 +308,8 @@ export class Receiver {
    */
   #onMessage(id, message, size) {
     const speaking = this.#speakings.find(({ asking }) => asking.streamId === id);
-    if (message.type === 'error') {
+    if (this.#clips.hear(id, message, this.#pump)) this.#go();
+    else if (message.type === 'error') {
       if (message.scope === 'nothing')
         this.#tell({ id: speaking?.id ?? null, type: 'error', detail: told(message) });
       else if (message.scope === 'stream')
@@ -335,7 +347,8 @@ export class Receiver {
     this.#pump = null;
     if (this.#closed) return;
     for (const speaking of this.#speakings) speaking.disconnected(this.#place.uuid);
-    const pending = this.#speakings.some(({ received }) => !received);
+    this.#clips.lost(null);
+    const pending = this.#clips.waiting || this.#speakings.some(({ received }) => !received);
     const close = error?.close ?? code;
     const again = mayRetry(close, error?.code ?? null) && this.#tries < TRIES_MOST;
     if (pending && again) this.#reconnect(error?.retryAfter ?? null);
@@ -374,16 +387,9 @@ export class Receiver {
     this.#tries = 0;
     const waiting = this.#speakings.filter(({ received }) => !received);
     for (const speaking of waiting) speaking.fail(fault);
+    this.#clips.lost(fault);
     if (error || waiting.length)
       this.#tell({ id: null, type: 'error', detail: { ...told(fault), scope: 'connection' } });
     this.#tell({ id: null, type: 'closed', detail: { code } });
   }
-}
-
-/**
- * @param {AbrError | import('./messages.js').ErrorMessage} fault
- */
-function told(fault) {
-  const { code, message, scope } = fault;
-  return { code, message, scope, retryAfter: 'retryAfter' in fault ? fault.retryAfter : fault.retry_after };
 }

@@ -7,17 +7,19 @@
 
 import { Asking } from './asking.js';
 import { AbrError, PlayoutError } from './errors.js';
+import { HeardText } from './heard.js';
 import { Listener } from './listener.js';
-import { FRAME_TICKS, frameSamples, ticksToMs } from './units.js';
+import { Sending } from './sending.js';
+import { FRAME_TICKS, frameSamples, msToTicks, samplesToTicks, ticksToMs } from './units.js';
 
 /** @typedef {import('./messages.js').ServerMessage} ServerMessage */
 /** @typedef {import('./messages.js').ClientMessage} ClientMessage */
-/** @typedef {import('./asking.js').Request} Request */
+/** What is to be said: a text, or with `clip` the sound of one, of so many Hz. @typedef {import('./asking.js').Request & { clip?: number }} Request */
 /** Of a block: whose it is, where it starts and ends in ticks, its rung. @typedef {{ speaking: Speaking, pts: number, end: number, rung: string | null }} Mark */
 /** @typedef {import('./feeder.js').Feeder<Mark>} Feeder */
 /** @typedef {{ rungSent: string | null, rungPlayed: string | null, bankMs: number, upgradeMs: number, playedMs: number, stalls: number, stallMs: number, state: 'waiting' | 'playing' | 'stalled' | 'paused' }} Figures */
 
-/** What a speech was like for its listener; times count from the request. @typedef {{ voice: string, sampleRate: number, firstSoundMs: number | null, playedMs: number, rungs: Record<string, number>, switches: number, stalls: number, stallMs: number, bytes: number, badPackets: number, complete: boolean, reason: 'done' | 'cancelled' | 'stopped' }} Report */
+/** What a speech was like for its listener; times count from the request; `heard`: it was `text.slice(0, heard)`. @typedef {{ voice: string, sampleRate: number, firstSoundMs: number | null, playedMs: number, heard: number, rungs: Record<string, number>, switches: number, stalls: number, stallMs: number, bytes: number, badPackets: number, complete: boolean, reason: 'done' | 'cancelled' | 'stopped' }} Report */
 
 /**
  * Milliseconds before the outlet runs dry at which the last frame held is given, fading out: before
@@ -44,6 +46,8 @@ export class Speaking {
   #now;
   #began;
   #inFlight = 0;
+  /** The listener has paused before. */
+  #wished = false;
   /** Samples of silence that the playout was not asked about yet. */
   #debt = 0;
   /** @type {number | null} */
@@ -54,14 +58,17 @@ export class Speaking {
   #ranks = new Map();
   /** @type {string | null} */
   #rungSent = null;
-  /** @type {import('./messages.js').Mark[]} */
+  /** Clauses that do not sound yet. @type {(import('./messages.js').Mark & import('./heard.js').Clause)[]} */
   #marks = [];
+  #text = new HeardText();
+  #heard = 0;
   /** @type {Report} */
   #report = {
     voice: '',
     sampleRate: 0,
     firstSoundMs: null,
     playedMs: 0,
+    heard: 0,
     rungs: {},
     switches: 0,
     stalls: 0,
@@ -78,9 +85,11 @@ export class Speaking {
    * @param {{ opus: import('./decoding.js').Opus | null, rate: number, startTicks?: number, now(): number,
    *   tell(type: string, detail: Record<string, unknown>): void }} host
    */
-  constructor(id, request, { opus, rate, startTicks, now, tell }) {
+  constructor(id, { clip, ...request }, { opus, rate, startTicks, now, tell }) {
     this.id = id;
-    this.asking = new Asking(id, request);
+    this.asking = clip
+      ? new Sending(id, { ...request, purpose: 'conversion' }, clip)
+      : new Asking(id, request);
     this.#listener = new Listener({ opus, outRate: rate, level: 1, startTicks });
     this.#tell = tell;
     this.#now = now;
@@ -157,10 +166,12 @@ export class Speaking {
         reason,
         words: reason,
       });
-    } else if (message.type === 'mark') this.#marks.push(message);
-    else if (message.type === 'stream_end') {
+    } else if (message.type === 'mark') {
+      this.#marks.push({ ...message, ...this.#text.mark(message, this.asking.text) });
+    } else if (message.type === 'stream_end') {
       this.received = true;
       if (message.reason === 'cancelled') this.#report.reason = 'cancelled';
+      else this.#text.end(samplesToTicks(message.length, message.sample_rate));
     } else if (message.type === 'audio' && this.#listener.bufferMs > MOST_AHEAD_MS) {
       return this.#refuse('the server sends on without regard to what was played');
     }
@@ -174,7 +185,11 @@ export class Speaking {
   #started(message) {
     const { voice, sample_rate: sampleRate } = message;
     Object.assign(this.#report, { voice, sampleRate });
-    return this.asking.started(message);
+    const words = this.asking.started(message);
+    // What was wished while there was no connection has not been told.
+    if (this.#wished)
+      words.push({ type: this.#listener.paused ? 'pause' : 'resume', stream: message.stream });
+    return words;
   }
 
   /**
@@ -204,6 +219,7 @@ export class Speaking {
 
   /** Nothing more is given; what was given is held at the outlet. */
   pause() {
+    this.#wished = true;
     this.#listener.pause();
   }
 
@@ -305,8 +321,11 @@ export class Speaking {
     if (rung !== this.#rungHeard) this.#tell('played', { rung, at: pts });
     this.#rungHeard = rung;
     for (const due of this.#marks.filter((mark) => mark.pts < end))
-      this.#tell('mark', { pts: due.pts, begin: due.begin, end: due.end });
+      this.#tell('mark', { pts: due.pts, begin: due.begin, end: due.end, from: due.from, to: due.to });
     this.#marks = this.#marks.filter((mark) => mark.pts >= end);
+    const heard = this.textHeard;
+    if (heard !== this.#heard) this.#tell('heard', { at: end, heard });
+    this.#heard = heard;
     if (this.#listener.finished && !this.#inFlight) this.over = true;
   }
 
@@ -320,6 +339,12 @@ export class Speaking {
     return { ...listener.position, played: this.played, bufferMs, complete };
   }
 
+  /** Index of the text up to which it was heard. */
+  get textHeard() {
+    const reach = this.#listener.played + msToTicks(this.#listener.bufferMs);
+    return this.#text.at(this.played, reach, this.asking.text);
+  }
+
   /** @returns {Report} */
   get report() {
     const { seconds, switches, stalls, stallMs, badPackets } = this.#listener.meters;
@@ -327,6 +352,7 @@ export class Speaking {
     return {
       ...this.#report,
       playedMs: ticksToMs(this.played),
+      heard: complete ? this.asking.text.length : this.textHeard,
       rungs: seconds,
       switches,
       stalls,

@@ -7,7 +7,9 @@
  * * `switch` {rank, from, to, at, length, reason, words}: what is sent changes, and why.
  * * `played` {rung, at}: what is heard changes.
  * * `stall` {at}, `resumed` {at, ms}: the listener waits, and goes on.
- * * `mark` {pts, begin, end}: the clause text[begin:end] (in code points) begins to sound.
+ * * `mark` {pts, begin, end, from, to}: the clause begins to sound that is `text.slice(from, to)`; `begin` and
+ *   `end` count code points, as the protocol does.
+ * * `heard` {at, heard}: `text.slice(0, heard)` was heard, to a whole word; several times a second.
  * * `stats`: as the player's.
  * * `end` {report}: heard to its end, or stopped.
  * * `error` {code, message, scope, retryAfter}: with scope `nothing` a warning, else the end.
@@ -26,6 +28,9 @@ export class Speech extends Target {
   done;
   /** Whether it ended, in whatever way. */
   over = false;
+  /** Index of the text up to which it was heard, as far as is known here by now: see `heardText`. */
+  heard = 0;
+  #text;
   #post;
   /** @type {(report: Report) => void} */
   #resolve = () => {};
@@ -35,10 +40,12 @@ export class Speech extends Target {
   /**
    * @param {string} id
    * @param {(command: Command) => void} post
+   * @param {string} [text] its beginning.
    */
-  constructor(id, post) {
+  constructor(id, post, text = '') {
     super();
     this.id = id;
+    this.#text = text;
     this.#post = post;
     this.done = new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -55,7 +62,13 @@ export class Speech extends Target {
    */
   append(text) {
     if (typeof text !== 'string') throw new TypeError('the text must be a string');
+    this.#text += text;
     this.#post({ do: 'write', id: this.id, text });
+  }
+
+  /** The text that was heard, for the history of a language model that was interrupted. */
+  get heardText() {
+    return this.#text.slice(0, this.heard);
   }
 
   /** No more text comes. Twice is once. */
@@ -73,9 +86,14 @@ export class Speech extends Target {
     this.#post({ do: 'resume', id: this.id });
   }
 
-  /** Silence, at once; the next speech of the queue begins. */
+  /**
+   * Silence, at once; the next speech of the queue begins.
+   *
+   * @returns {number} `heard`; the report tells it once more, to the sample.
+   */
   stop() {
     this.#post({ do: 'stop', id: this.id });
+    return this.heard;
   }
 
   /**
@@ -87,6 +105,7 @@ export class Speech extends Target {
    */
   hear(type, detail) {
     if (this.over) return;
+    this.heard = detail.heard ?? detail.report?.heard ?? this.heard;
     this.over = type === 'end' || (type === 'error' && detail.scope !== 'nothing');
     if (type === 'end') this.#resolve(detail.report);
     else if (this.over) this.#reject(new AbrError(detail.code, detail.message, {}, detail.retryAfter));

@@ -14,12 +14,12 @@ import { AbrError } from './errors.js';
  *   | import('./messages.js').AudioStart} Start
  */
 /** @typedef {{ type: string, stream: StreamRef, text?: string }} Ask */
-/** @typedef {'open' | 'complete' | 'cancelled' | 'draining' | 'gone'} State */
-/** Pass it on; it changes nothing; text after the end. @typedef {'pass' | 'ignore' | 'late'} Verdict */
-/** @typedef {'text' | 'text_end' | 'cancel' | 'other'} Signal */
+/** Of `clip` sound may be sent, of `open` text. @typedef {'open' | 'clip' | 'complete' | 'cancelled' | 'draining' | 'gone'} State */
+/** Pass it on; it changes nothing; text after the end; sound for a stream that takes none. @typedef {'pass' | 'ignore' | 'late' | 'stray'} Verdict */
+/** @typedef {'text' | 'text_end' | 'cancel' | 'audio' | 'other'} Signal */
 
 /**
- * One stream. `worded`: some of its text was more than white space.
+ * One stream. `worded`: some of its text was more than white space, or it takes sound.
  *
  * @typedef {{ id: string, state: State, handle: number | null, worded: boolean }} Stream
  */
@@ -34,27 +34,41 @@ export const NEXT = {
     text: ['open', 'pass'],
     text_end: ['complete', 'pass'],
     cancel: ['cancelled', 'pass'],
+    audio: ['gone', 'stray'],
     other: ['open', 'pass'],
+  },
+  clip: {
+    text: ['gone', 'late'],
+    text_end: ['complete', 'pass'],
+    cancel: ['cancelled', 'pass'],
+    audio: ['clip', 'pass'],
+    other: ['clip', 'pass'],
   },
   complete: {
     text: ['gone', 'late'],
     text_end: ['complete', 'ignore'],
     cancel: ['cancelled', 'pass'],
+    audio: ['gone', 'stray'],
     other: ['complete', 'pass'],
   },
   cancelled: {
     text: ['cancelled', 'ignore'],
     text_end: ['cancelled', 'ignore'],
     cancel: ['cancelled', 'ignore'],
+    audio: ['cancelled', 'ignore'],
     other: ['cancelled', 'ignore'],
   },
   draining: {
     text: ['gone', 'late'],
     text_end: ['draining', 'ignore'],
     cancel: ['gone', 'pass'],
+    audio: ['gone', 'stray'],
     other: ['draining', 'pass'],
   },
 };
+
+/** What a message says of its stream, if not `other`. @type {Record<string, Signal>} */
+const SIGNALS = { text: 'text', text_end: 'text_end', cancel: 'cancel', uplink_audio: 'audio' };
 
 /** Streams at once, draining ones not counted: as many as there are handles. */
 const STREAMS_MOST = 255;
@@ -121,6 +135,7 @@ export class Streams {
     }
     /** @type {Stream} */
     const stream = { id, state: again ? 'open' : 'complete', handle: null, worded: again };
+    if (message.type === 'audio_start') Object.assign(stream, { state: 'clip', worded: true });
     if (message.type === 'stream_start') {
       stream.worded = WORD.test(message.text ?? '');
       if (message.open) stream.state = 'open';
@@ -134,14 +149,17 @@ export class Streams {
    * Something is asked of a stream. False: it changes nothing, or the stream is over.
    *
    * @param {Ask} message
-   * @throws {AbrError} `text_after_end`, `empty_text`: what the server would answer; nothing has changed.
+   * @throws {AbrError} `text_after_end`, `empty_text`, `bad_audio`: what the server would answer; nothing
+   *   has changed.
    */
   ask(message) {
     const stream = this.get(message.stream);
     if (!stream || stream.state === 'gone') return false;
     const { type } = message;
-    const signal = type === 'text' || type === 'text_end' || type === 'cancel' ? type : 'other';
+    const signal = SIGNALS[type] ?? 'other';
     const [state, verdict] = NEXT[stream.state][signal];
+    if (verdict === 'stray')
+      throw new AbrError('bad_audio', 'sound for a stream that takes none, or no more');
     if (verdict === 'late') throw new AbrError('text_after_end', 'text after the end of the text');
     if (verdict === 'ignore') return false;
     if (signal === 'text') stream.worded ||= WORD.test(message.text ?? '');

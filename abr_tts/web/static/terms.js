@@ -10,16 +10,21 @@
 /**
  * What a player tells its receiver.
  *
+ * `voice` begins a clip of which a voice is made; `sound` brings more of a clip (null: its end), of a voice
+ * or of a speech to convert; `forget` gives a voice up.
+ *
  * @typedef {{ do: 'connect' } | { do: 'speak', id: string, request: Request, rate: number }
+ *   | { do: 'voice', id: string, request: import('./sending.js').Wish, rate: number }
+ *   | { do: 'sound', id: string, samples: Float32Array | null } | { do: 'forget', id: string }
  *   | { do: 'write', id: string, text: string | null } | { do: 'pause' | 'resume' | 'stop', id: string }
  *   | { do: 'sink', port: import('./feeder.js').Port, rate: number, cushionMs: number }
  *   | { do: 'page', hidden: boolean, saveData: boolean } | { do: 'online' } | { do: 'close' }} Command
  */
 /**
- * `token`: the server's key. `startTicks`: sound wanted before the first frame, see `Playout`. `client`:
+ * `token`: the server's key. `ticketUrl`: where a ticket is got instead. `startTicks`: sound wanted before the first frame, see `Playout`. `client`:
  * software and version, for the server's log.
  *
- * @typedef {{ url: string, token?: string | null, startTicks?: number, client?: string }} Settings
+ * @typedef {{ url: string, token?: string | null, ticketUrl?: string | null, startTicks?: number, client?: string }} Settings
  */
 /**
  * What differs from place to place. `opus` gives null where Opus cannot be decoded: PCM is asked for.

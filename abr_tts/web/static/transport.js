@@ -15,9 +15,10 @@ import { AbrError } from './errors.js';
  *   closed(code: number, reason: string, error?: AbrError | null): void }} Told
  */
 /**
- * An open way: `clogged` while bytes wait in it that were not sent.
+ * An open way: `clogged` while bytes wait in it that were not sent; `unsent`: how many, as far as is known.
  *
- * @typedef {{ send(bytes: Uint8Array): void, close(code: number, reason: string): void, readonly clogged: boolean }} Link
+ * @typedef {{ send(bytes: Uint8Array): void, close(code: number, reason: string): void, readonly clogged: boolean,
+ *   readonly unsent?: number }} Link
  */
 /** Opens one. @typedef {(url: string, protocols: string[], told: Told) => Link} Transport */
 
@@ -74,6 +75,9 @@ export function webSocket(url, protocols, told) {
     close: (code, reason) => socket.close(allowed(code), shortened(reason)),
     get clogged() {
       return socket.bufferedAmount > 0;
+    },
+    get unsent() {
+      return socket.bufferedAmount;
     },
   };
 }
@@ -153,4 +157,15 @@ export function allowed(code) {
 /** @param {string} reason */
 function shortened(reason) {
   return reason.replace(/[^\x20-\x7e]/g, '?').slice(0, REASON_BYTES);
+}
+
+/**
+ * The address with a word of this listener's own, unless it names one: a proxy before several servers sends
+ * who connects again to the one that holds its streams (SPEC.md, Connecting).
+ *
+ * @param {string} url
+ * @param {string} word
+ */
+export function withSession(url, word) {
+  return /[?&]session=/.test(url) ? url : `${url}${url.includes('?') ? '&' : '?'}session=${word}`;
 }

@@ -72,3 +72,11 @@ export function ticksToSamples(ticks, rate) {
 export function ticksToMs(ticks) {
   return ticks / (TICKS_PER_SECOND / 1000);
 }
+
+/**
+ * @param {number} ms
+ * @returns {number} the nearest tick.
+ */
+export function msToTicks(ms) {
+  return Math.round((ms * TICKS_PER_SECOND) / 1000);
+}

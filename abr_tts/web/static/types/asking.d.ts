@@ -10,6 +10,8 @@ export class Asking {
     handle: number | null;
     /** Its name on the wire; a new one when it must be asked for anew. */
     streamId: string;
+    /** The whole text so far. */
+    get text(): string;
     /** How messages name the stream. */
     get stream(): string | number;
     /**

@@ -8,6 +8,17 @@ export function meaningOf(code: string): {
     scope: Scope;
     close: number | null;
 };
+/**
+ * A fault as an event tells it.
+ *
+ * @param {AbrError | import('./messages.js').ErrorMessage} fault
+ */
+export function told(fault: AbrError | import("./messages.js").ErrorMessage): {
+    code: string;
+    message: string;
+    scope: Scope;
+    retryAfter: number | null;
+};
 /** A fault that has a code of the wire. */
 export class AbrError extends Error {
     /**

@@ -22,6 +22,7 @@ export type StreamStart = {
     policy?: string | null;
     mode?: string;
     formats?: string[] | null;
+    instruct?: string | null;
 };
 export type Text = {
     type: "text";
@@ -48,6 +49,13 @@ export type AudioStart = {
     purpose?: string;
     consent?: boolean;
     voice?: string | null;
+    text?: string;
+    language?: string | null;
+    speed?: number;
+    rung?: string | null;
+    policy?: string | null;
+    mode?: string;
+    formats?: string[] | null;
 };
 export type UplinkAudio = {
     type: "uplink_audio";

@@ -10,6 +10,11 @@ export function decodePcm16(bytes: Uint8Array): Float32Array;
  */
 export function decodeUlaw(bytes: Uint8Array): Float32Array;
 /**
+ * @param {Float32Array} samples
+ * @returns {Uint8Array} 2n bytes, little-endian, rounded and clipped as `toInt16` does.
+ */
+export function encodePcm16(samples: Float32Array): Uint8Array;
+/**
  * Rounded to the nearest integer, clipped and never wrapped: for sinks that want integers (a WAV
  * file, a mini-program). What is not a number becomes 0.
  *

@@ -8,7 +8,7 @@ export class Player extends Speaker {
      * @param {string} [url] of the server, ws: or wss:, or relative to the page; the page's own server.
      * @param {Options} [options]
      */
-    constructor(url?: string, { token, policy, startMs, workerUrl, wasm, transport, sink }?: Options);
+    constructor(url?: string, { token, ticketUrl, policy, startMs, workerUrl, wasm, transport, sink }?: Options);
     #private;
 }
 export type Options = {
@@ -16,6 +16,11 @@ export type Options = {
      * the key that the server wants; it goes into the WebSocket's subprotocols.
      */
     token?: string | undefined;
+    /**
+     * instead of a key, where the page's application answers a POST with
+     * `{"ticket": "…"}`, a new one for each connection (SPEC.md, Connecting).
+     */
+    ticketUrl?: string | undefined;
     /**
      * one of the server's policies, for every speech that names none.
      */

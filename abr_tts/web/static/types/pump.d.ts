@@ -10,6 +10,8 @@ export class Pump {
     get greeted(): boolean;
     /** The last round trip in ms, null before the first. */
     get rttMs(): number | null;
+    /** Bytes that wait on this side, as far as is known. */
+    get unsent(): number;
     /** Payload bytes that came. */
     get received(): number;
     /** What came lately, in kbit/s; null when nothing did. */

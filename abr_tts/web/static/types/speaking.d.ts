@@ -5,7 +5,7 @@ export class Speaking {
      * @param {{ opus: import('./decoding.js').Opus | null, rate: number, startTicks?: number, now(): number,
      *   tell(type: string, detail: Record<string, unknown>): void }} host
      */
-    constructor(id: string, request: Request, { opus, rate, startTicks, now, tell }: {
+    constructor(id: string, { clip, ...request }: Request, { opus, rate, startTicks, now, tell }: {
         opus: import("./decoding.js").Opus | null;
         rate: number;
         startTicks?: number;
@@ -13,7 +13,7 @@ export class Speaking {
         tell(type: string, detail: Record<string, unknown>): void;
     });
     /** What the server is told. */
-    asking: Asking;
+    asking: Asking | Sending;
     /** All of rank 0 is here, or no more will come. */
     received: boolean;
     /** Everything was heard, or nothing more will be. */
@@ -74,6 +74,8 @@ export class Speaking {
     heard({ pts, end, rung }: Mark): void;
     /** @returns {import('./report.js').Position} */
     get position(): import("./report.js").Position;
+    /** Index of the text up to which it was heard. */
+    get textHeard(): number;
     /** @returns {Report} */
     get report(): Report;
     /** @returns {Figures} */
@@ -82,7 +84,12 @@ export class Speaking {
 }
 export type ServerMessage = import("./messages.js").ServerMessage;
 export type ClientMessage = import("./messages.js").ClientMessage;
-export type Request = import("./asking.js").Request;
+/**
+ * What is to be said: a text, or with `clip` the sound of one, of so many Hz.
+ */
+export type Request = import("./asking.js").Request & {
+    clip?: number;
+};
 /**
  * Of a block: whose it is, where it starts and ends in ticks, its rung.
  */
@@ -104,13 +111,14 @@ export type Figures = {
     state: "waiting" | "playing" | "stalled" | "paused";
 };
 /**
- * What a speech was like for its listener; times count from the request.
+ * What a speech was like for its listener; times count from the request; `heard`: it was `text.slice(0, heard)`.
  */
 export type Report = {
     voice: string;
     sampleRate: number;
     firstSoundMs: number | null;
     playedMs: number;
+    heard: number;
     rungs: Record<string, number>;
     switches: number;
     stalls: number;
@@ -121,4 +129,5 @@ export type Report = {
     reason: "done" | "cancelled" | "stopped";
 };
 import { Asking } from './asking.js';
+import { Sending } from './sending.js';
 import { AbrError } from './errors.js';

@@ -4,11 +4,11 @@
  *   | import('./messages.js').AudioStart} Start
  */
 /** @typedef {{ type: string, stream: StreamRef, text?: string }} Ask */
-/** @typedef {'open' | 'complete' | 'cancelled' | 'draining' | 'gone'} State */
-/** Pass it on; it changes nothing; text after the end. @typedef {'pass' | 'ignore' | 'late'} Verdict */
-/** @typedef {'text' | 'text_end' | 'cancel' | 'other'} Signal */
+/** Of `clip` sound may be sent, of `open` text. @typedef {'open' | 'clip' | 'complete' | 'cancelled' | 'draining' | 'gone'} State */
+/** Pass it on; it changes nothing; text after the end; sound for a stream that takes none. @typedef {'pass' | 'ignore' | 'late' | 'stray'} Verdict */
+/** @typedef {'text' | 'text_end' | 'cancel' | 'audio' | 'other'} Signal */
 /**
- * One stream. `worded`: some of its text was more than white space.
+ * One stream. `worded`: some of its text was more than white space, or it takes sound.
  *
  * @typedef {{ id: string, state: State, handle: number | null, worded: boolean }} Stream
  */
@@ -44,7 +44,8 @@ export class Streams {
      * Something is asked of a stream. False: it changes nothing, or the stream is over.
      *
      * @param {Ask} message
-     * @throws {AbrError} `text_after_end`, `empty_text`: what the server would answer; nothing has changed.
+     * @throws {AbrError} `text_after_end`, `empty_text`, `bad_audio`: what the server would answer; nothing
+     *   has changed.
      */
     ask(message: Ask): boolean;
     /**
@@ -75,14 +76,17 @@ export type Ask = {
     stream: StreamRef;
     text?: string;
 };
-export type State = "open" | "complete" | "cancelled" | "draining" | "gone";
 /**
- * Pass it on; it changes nothing; text after the end.
+ * Of `clip` sound may be sent, of `open` text.
  */
-export type Verdict = "pass" | "ignore" | "late";
-export type Signal = "text" | "text_end" | "cancel" | "other";
+export type State = "open" | "clip" | "complete" | "cancelled" | "draining" | "gone";
 /**
- * One stream. `worded`: some of its text was more than white space.
+ * Pass it on; it changes nothing; text after the end; sound for a stream that takes none.
+ */
+export type Verdict = "pass" | "ignore" | "late" | "stray";
+export type Signal = "text" | "text_end" | "cancel" | "audio" | "other";
+/**
+ * One stream. `worded`: some of its text was more than white space, or it takes sound.
  */
 export type Stream = {
     id: string;

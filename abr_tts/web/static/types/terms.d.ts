@@ -9,6 +9,9 @@ export type Tidings = {
 };
 /**
  * What a player tells its receiver.
+ *
+ * `voice` begins a clip of which a voice is made; `sound` brings more of a clip (null: its end), of a voice
+ * or of a speech to convert; `forget` gives a voice up.
  */
 export type Command = {
     do: "connect";
@@ -17,6 +20,18 @@ export type Command = {
     id: string;
     request: Request;
     rate: number;
+} | {
+    do: "voice";
+    id: string;
+    request: import("./sending.js").Wish;
+    rate: number;
+} | {
+    do: "sound";
+    id: string;
+    samples: Float32Array | null;
+} | {
+    do: "forget";
+    id: string;
 } | {
     do: "write";
     id: string;
@@ -39,12 +54,13 @@ export type Command = {
     do: "close";
 };
 /**
- * `token`: the server's key. `startTicks`: sound wanted before the first frame, see `Playout`. `client`:
+ * `token`: the server's key. `ticketUrl`: where a ticket is got instead. `startTicks`: sound wanted before the first frame, see `Playout`. `client`:
  * software and version, for the server's log.
  */
 export type Settings = {
     url: string;
     token?: string | null;
+    ticketUrl?: string | null;
     startTicks?: number;
     client?: string;
 };

@@ -38,6 +38,11 @@ export function ticksToSamples(ticks: number, rate: number): number;
  */
 export function ticksToMs(ticks: number): number;
 /**
+ * @param {number} ms
+ * @returns {number} the nearest tick.
+ */
+export function msToTicks(ms: number): number;
+/**
  * The units of the house and the only conversions between them.
  *
  * Media time is counted in *ticks* of 1/48 000 s from an utterance's first sample; a *frame* is
