@@ -20,6 +20,7 @@ import trustme
 from abr_tts import __version__
 from abr_tts.cli import doctor, main
 from abr_tts.cli.wav import UNKNOWN
+from abr_tts.engine.kinds import KINDS
 from abr_tts.engine.tone import Options, expected
 from abr_tts.errors import MissingDependency
 from abr_tts.server.app import Server
@@ -323,6 +324,13 @@ def test_where_nothing_plays_sound_it_says_what_to_do(monkeypatch, capsys, tmp_p
 # ---------------------------------------------------------------- voices, doctor, the rest
 
 
+def test_say_tells_of_what_the_engine_cannot_pronounce(capsys, tmp_path):
+    assert main(["say", "Hello བཀྲ", "-o", str(tmp_path / "a.wav")]) == 0
+    assert "abr-tts: warning: the engine cannot pronounce Tibetan" in capsys.readouterr().err
+    assert main(["say", "--quiet", "Hello བཀྲ", "-o", str(tmp_path / "a.wav")]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_voices_are_listed_and_filtered(capsys):
     assert main(["voices", "--language", "zh"]) == 0
     table = capsys.readouterr().out
@@ -344,6 +352,19 @@ def test_the_doctor_finds_everything_here(capsys):
     assert espeak["voices"] > 100 and Path(espeak["data"]).is_dir() and espeak["version"].startswith("1.")
     assert main(["doctor"]) == 0
     assert "everything needed is here" in capsys.readouterr().out
+
+
+def test_the_doctor_lists_every_engine_that_an_extra_brings(capsys, monkeypatch):
+    extras = {f"engine {name}": kind for name, kind in KINDS.items() if kind.extra and name != "espeak"}
+    assert len(extras) >= 5 and all(kind.needs for kind in KINDS.values() if kind.extra)
+    for kind in extras.values():
+        for module in kind.needs:
+            monkeypatch.setitem(sys.modules, module, None)
+    assert main(["doctor"]) == 0, "none of them is needed"
+    told = capsys.readouterr().out
+    for name, kind in extras.items():
+        assert f"none     {name}: {kind.needs[0]} is not installed\n" in told
+        assert f"pip install 'abr-tts[{kind.extra}]'" in told
 
 
 def test_the_doctor_says_what_is_missing_and_how_to_get_it(capsys, monkeypatch):

@@ -1,5 +1,6 @@
 """
-The command line: `abr-tts serve`, `say`, `demo`, `replay`, `policy`, `voices`, `doctor`. One module each.
+The command line: `abr-tts serve`, `say`, `convert`, `demo`, `replay`, `policy`, `voices`, `engine`,
+`doctor`. One module each.
 
 This module parses and speaks faults; a command's module adds its own arguments and does the
 work. Nothing heavy is imported before a command runs, so that `--help` answers at once.
@@ -14,10 +15,10 @@ from collections.abc import Sequence
 
 from .. import __version__
 from ..errors import AbrError, LocalError
-from . import demo, doctor, policy, replay, say, serve, voices
+from . import convert, demo, doctor, engine, policy, replay, say, serve, voices
 from .failure import Failure
 
-COMMANDS = (serve, say, demo, replay, policy, voices, doctor)
+COMMANDS = (serve, say, convert, demo, replay, policy, voices, engine, doctor)
 """Modules with `add(subparsers)`; the parser they make has `run`, a function of the arguments."""
 
 

@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import importlib
 import importlib.metadata
+import importlib.util
 import json
 import platform
 import sys
@@ -88,6 +89,7 @@ def examine() -> Iterator[Check]:
         yield check_package(distribution, module)
     for check in (check_libopus, check_espeak, check_player):
         yield check()
+    yield from check_engines()
 
 
 def check_python() -> Check:
@@ -151,6 +153,26 @@ def check_player() -> Check:
         return Check("player", True, find().name)
 
     return _tried("player", look, "install alsa-utils (Linux), or use abr-tts say -o out.wav", needed=False)
+
+
+def check_engines() -> Iterator[Check]:
+    """The engines that an extra brings, other than the default one: which of them are installed here."""
+    from ..engine.kinds import KINDS
+
+    for name, kind in KINDS.items():
+        if kind.extra and name != "espeak":
+            missing = [module for module in kind.needs if not _is_here(module)]
+            detail = (
+                f"{missing[0]} is not installed" if missing else "installed; abr-tts engine check tries it"
+            )
+            facts = {"extra": kind.extra, "missing": missing}
+            remedy = f"pip install 'abr-tts[{kind.extra}]'"
+            yield Check(f"engine {name}", not missing, detail, remedy, needed=False, facts=facts)
+
+
+def _is_here(module: str) -> bool:
+    """Whether it can be found; it is not loaded, which takes seconds for some."""
+    return importlib.util.find_spec(module) is not None
 
 
 async def _start_engine(spec: Any) -> tuple[str, int]:

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..client.speech import Event
+    from ..client.events import Event
 
 REDRAW_S = 0.1
 """Seconds between two drawings: fast enough to seem alive."""
@@ -34,9 +34,15 @@ class Progress:
         self._change = ""
 
     def note(self, event: Event) -> None:
-        """What the server says of the stream: the last change of what it sends stays in the line."""
-        from ..wire.messages import Switch
+        """What the server says of the stream: the last change of what it sends stays in the line; a warning
+        stays on the screen."""
+        from ..client.events import Reconnecting
+        from ..wire.messages import Error, Switch
 
+        if isinstance(event, Reconnecting) and event.attempt == 1:
+            self.end(f"abr-tts: {event.reason}; connecting again", anywhere=True)
+        if isinstance(event, Error):
+            self.end(f"abr-tts: warning: {event.message}", anywhere=True)
         if isinstance(event, Switch) and event.source != event.target:
             self._change = f"  {event.source} to {event.target}: {event.reason}"
             self._next = 0.0

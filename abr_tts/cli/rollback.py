@@ -172,7 +172,7 @@ def _own(settings: Settings) -> str:
 
 
 def _key(arguments: argparse.Namespace, settings: Settings) -> str:
-    from ..server.auth import read_keys
+    from ..server.keys import read_keys
 
     given = (arguments.admin_key or os.environ.get(KEY_VARIABLE, "")).strip()
     keys = [("", given)] if given else read_keys(settings.admin.keys, settings.admin.keys_file, "admin")

@@ -49,6 +49,11 @@ def add(subparsers: Any) -> None:
         "--language", metavar="TAG", help="such as en or zh; by the script of the text if not given"
     )
     parser.add_argument("--speed", type=float, default=1.0, help="1.0 is the voice's own")
+    parser.add_argument(
+        "--instruct",
+        metavar="WORDS",
+        help='how to speak, such as "in a whisper", for engines that follow words',
+    )
     parser.add_argument("--rung", help="hold the stream at this rung: pcm22, ulaw16k, opus64 … opus8")
     parser.add_argument("--policy", metavar="NAME", help="how it adapts: one of the server's policies")
     parser.add_argument(
@@ -73,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise Failure("--json and -o - both want standard output; write the sound to a file", status=2)
     trusted = context_of(arguments)
     text = _text(arguments.text)
-    output = _output(arguments.output)
+    output = output_of(arguments.output)
     asyncio.run(_say(arguments, text, output, trusted))
     return 0
 
@@ -104,14 +109,15 @@ async def _say(
             out_rate=arguments.rate,
             realtime=arguments.realtime,
             whole=isinstance(output, WavFile) and not arguments.realtime,
+            instruct=arguments.instruct,
             events=progress.note,
         )
-        await _hear(speech, output, progress, arguments.output)
+        await hear(speech, output, progress, arguments.output)
         if arguments.json:
             print(json.dumps(speech.stats.as_dict()))
 
 
-async def _hear(speech: Speech, output: Output, progress: Progress, name: str | None) -> None:
+async def hear(speech: Speech, output: Output, progress: Progress, name: str | None) -> None:
     """All of it into `output`; a file that was named has a line in the end, on a terminal everything has."""
     stats, words, file = speech.stats, "", "" if name in (None, "-") else f"{name}: "
     try:
@@ -153,7 +159,7 @@ def _standard_input() -> str:
         raise Failure("the text on standard input is not valid UTF-8") from None
 
 
-def _output(name: str | None) -> Output:
+def output_of(name: str | None) -> Output:
     """Where the speech goes; a bad place is told before anything is asked of a server."""
     from .speaker import Speaker, find
     from .wav import WavFile

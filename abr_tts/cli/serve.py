@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..engine.kinds import KINDS
 from ..errors import ConfigError
 from .failure import Failure
 
@@ -20,6 +21,7 @@ FLAGS = {
     "host": "server.host",
     "port": "server.port",
     "engine": "engine.kind",
+    "model_dir": "engine.options.model_dir",
     "workers": "engine.workers",
     "cert": "tls.cert_file",
     "key": "tls.key_file",
@@ -47,7 +49,15 @@ def add(subparsers: Any) -> None:
     parser.add_argument("--config", metavar="FILE", type=Path, help="settings file (TOML)")
     parser.add_argument("--host", help="address to listen on (server.host)")
     parser.add_argument("--port", help="TCP port, 0 for any free one (server.port)")
-    parser.add_argument("--engine", metavar="KIND", help="espeak or tone (engine.kind)")
+    parser.add_argument(
+        "--engine", metavar="KIND", help=f"{', '.join(KINDS)}; see abr-tts engine list (engine.kind)"
+    )
+    parser.add_argument(
+        "--model-dir",
+        metavar="DIR",
+        type=_folder,
+        help="weights of an engine that has none of its own, such as cosyvoice (engine.options.model_dir)",
+    )
     parser.add_argument("--workers", metavar="N", help="engine processes (engine.workers)")
     parser.add_argument("--cert", metavar="PEM", help="certificate, for wss:// (tls.cert_file)")
     parser.add_argument("--key", metavar="PEM", help="its private key (tls.key_file)")
@@ -64,6 +74,11 @@ def add(subparsers: Any) -> None:
     )
     parser.add_argument("--settings", action="store_true", help="list every setting and its default, and end")
     parser.set_defaults(run=run)
+
+
+def _folder(name: str) -> str:
+    """Absolute, so that a folder called 1 is no number."""
+    return str(Path(name).absolute())
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -124,6 +139,7 @@ async def _serve(settings: Settings, demo: bool = False) -> None:
     from ..demo.links import Links
     from ..server.app import Server
     from ..server.app import run as run_server
+    from ..server.logs import set_up
 
     def made(server: Server) -> None:
         if demo:
@@ -138,9 +154,7 @@ async def _serve(settings: Settings, demo: bool = False) -> None:
         if settings.web.enabled:
             logging.getLogger(__name__).info("the page is %s/", server.http_url)
 
-    logging.basicConfig(
-        level=settings.log.level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    set_up(settings.log)
     await run_server(settings, started, made)
 
 
@@ -153,7 +167,7 @@ def _open_to_all(settings: Settings) -> bool:
         here = ip_address(host.partition("%")[0]).is_loopback
     except ValueError:  # a name
         here = host == "localhost"
-    return not (here or auth.keys or auth.keys_file)
+    return not (here or auth.keys or auth.keys_file or auth.jwt_file)
 
 
 def _list_settings() -> int:

@@ -1,4 +1,4 @@
-"""`abr-tts voices`: who can speak here."""
+"""`abr-tts voices`: who can speak here. Adding and removing stand in `voice_clips`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from . import voice_clips
 from .failure import Failure
 
 if TYPE_CHECKING:
@@ -18,12 +19,13 @@ def add(subparsers: Any) -> None:
     """Declare the command."""
     parser = subparsers.add_parser(
         "voices",
-        help="list the voices of this machine's engine",
-        description="List the voices, the default first.",
+        help="list the voices of this machine's engine, add and remove made ones",
+        description="List the voices, the default first; or add one made of a clip, or remove such a one.",
     )
     parser.add_argument("--language", metavar="TAG", help="only those that speak it, such as en or pt-br")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run)
+    voice_clips.add(parser.add_subparsers(metavar="add | remove"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -38,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     width = max(len(voice.name) for voice in voices)
     for voice in voices:
-        tags = ", ".join(dict.fromkeys(voice.languages))
+        tags = ", ".join(dict.fromkeys(voice.languages)) or "language not told"
         print(f"{voice.name:{width}}  {voice.sample_rate} Hz  {voice.description} ({tags})")
     return 0
 
@@ -50,11 +52,10 @@ def speaks(voice: Voice, tag: str) -> bool:
 
 
 async def _voices() -> list[Voice]:
-    from ..engine.pool import EngineSpec, Pool
+    from ..server.synthesis import pool_of_one
     from .local import settings
 
-    engine = settings().engine
-    pool = Pool(EngineSpec(engine.kind, engine.options, engine.python), 1)
+    pool = pool_of_one(settings())
     await pool.start()
     try:
         return list(pool.voices)

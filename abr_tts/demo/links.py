@@ -22,9 +22,9 @@ import aiohttp
 from aiohttp import web
 
 from ..server.app import WILDCARDS, Server
-from ..server.auth import KEY_PROTOCOL
 from ..server.front import PATH as STREAM_PATH
 from ..server.front import SUBPROTOCOL
+from ..server.keys import KEY_PROTOCOL
 from ..sim.scenario import UPLINK_KBPS, Direction, Scenario
 from .relay import Relay
 

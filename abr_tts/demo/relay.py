@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 
 from ..control.ladder import SEGMENT_BYTES
 from ..sim.scenario import Scenario
@@ -307,7 +308,8 @@ class End(asyncio.BufferedProtocol):
     def write_eof(self) -> None:
         """Nothing more goes to the peer."""
         if self._transport is not None and not self._transport.is_closing():
-            self._transport.write_eof()
+            with suppress(OSError):  # the peer is gone already, and asyncio has not heard of it
+                self._transport.write_eof()
         self._pair.closed()
 
     def close(self) -> None:
