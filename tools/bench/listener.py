@@ -67,10 +67,11 @@ class Listener:
         )
         self.rtt_ms, self._asked = -1.0, time.monotonic()
         await self.send(Hello(client="bench"))
-        welcome = await self.receive()
+        data = await self.socket.receive_bytes()
+        welcome, now = decode(data, side="server"), time.monotonic()
         assert isinstance(welcome, Welcome), welcome
-        now = time.monotonic()
         self.reporter, self.rtt_ms = Reporter(now, welcome.hint_ms), (now - self._asked) * 1000
+        self.reporter.arrived(len(data), now)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -84,8 +85,7 @@ class Listener:
     async def receive(self) -> Message:
         """Read one message; the reporter counts its bytes."""
         data = await self.socket.receive_bytes()
-        if hasattr(self, "reporter"):
-            self.reporter.arrived(len(data), time.monotonic())
+        self.reporter.arrived(len(data), time.monotonic())
         message = decode(data, side="server")
         if isinstance(message, Pong):
             self.rtt_ms = (time.monotonic() - self._asked) * 1000

@@ -20,6 +20,7 @@ from abr_tts.audio.libopus import load
 from abr_tts.audio.opus import Encoder
 from abr_tts.audio.pcm import to_float
 from abr_tts.audio.resample import convert
+from abr_tts.engine.base import Line
 from abr_tts.engine.espeak import Espeak
 from abr_tts.sim.packets import OPUS
 from abr_tts.units import frame_samples
@@ -57,7 +58,7 @@ def speech(sentences: int) -> npt.NDArray[np.float32]:
             said.extend(data)
             return True
 
-        engine.say(" ".join(texts[:sentences]), voice, None, 1.0, keep)
+        engine.say(Line(" ".join(texts[:sentences]), voice), keep)
         sound = convert(to_float(np.frombuffer(bytes(said), np.int16)), engine.voices[0].sample_rate, RATE)
         size = frame_samples(RATE)
         frames.append(sound[: len(sound) // size * size].reshape(-1, size))

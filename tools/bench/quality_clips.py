@@ -10,7 +10,7 @@ import numpy as np
 from quality_meters import Int16
 
 from abr_tts.audio.pcm import decode_pcm16
-from abr_tts.engine.base import Chunk
+from abr_tts.engine.base import Chunk, Line
 from abr_tts.engine.espeak import Espeak
 
 RATES = (8_000, 48_000)
@@ -65,7 +65,7 @@ def _say(engine: Espeak, voice: str, text: str) -> Int16:
         said.extend(chunk if isinstance(chunk, bytes) else chunk.tobytes())
         return True
 
-    engine.say(text, voice, None, 1.0, take)
+    engine.say(Line(text, voice), take)
     return decode_pcm16(bytes(said))
 
 

@@ -6,7 +6,7 @@ Run by the benchmarks, not by people: its argument is a JSON object of settings
 with one line of JSON: `stamps` (per clause: text, seconds from say to first samples), `added`
 (seconds from the engine's first samples to the first audio in the kernel, per stream), `stats`
 (resident memory, audio seconds made and written). It ends with its standard input. A second
-argument says which controller decides, and what more may be asked: see `steered`.
+argument says which controller decides, and what more may be asked: see `steered`; of the workers `hosted`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import resource
 import sys
 import time
 from typing import Any
+
+import hosted
 
 from abr_tts.server.app import Server
 from abr_tts.server.config import load
@@ -77,7 +79,13 @@ def stats(server: Server) -> dict[str, Any]:
         if sample.name == "abr_tts_sent_audio_seconds_total"
     }
     made = server.pool.stats.samples / server.pool.voices[0].sample_rate
-    return {"rss_kb": resident_kb(), "made_s": made, "written_s": written, "pid": os.getpid()}
+    return {
+        "rss_kb": resident_kb(),
+        "made_s": made,
+        "written_s": written,
+        "pid": os.getpid(),
+        "cpu_s": time.process_time(),
+    }
 
 
 async def main(settings: dict[str, Any], steer: dict[str, Any] | None) -> None:
@@ -97,6 +105,8 @@ async def main(settings: dict[str, Any], steer: dict[str, Any] | None) -> None:
         question = line.split()
         if steering and question[0] in ("rung", "plans"):
             answer: Any = steering.answer(question)
+        elif question[0] in hosted.QUESTIONS:
+            answer = await hosted.answer(server, question[0])
         else:
             known = {"stamps": watch.stamps, "added": added.values}
             answer = known[question[0]] if question[0] in known else stats(server)

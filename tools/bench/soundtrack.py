@@ -16,7 +16,7 @@ sys.path.append(str(Path(__file__).parents[2]))  # signals and their names are t
 
 from abr_tts.audio.pcm import decode_pcm16, to_float, to_int16
 from abr_tts.audio.resample import convert
-from abr_tts.engine.base import Chunk
+from abr_tts.engine.base import Chunk, Line
 from abr_tts.engine.espeak import Espeak
 from abr_tts.errors import MissingDependency
 from tests.signals import sweep, tone
@@ -65,5 +65,5 @@ def _espeak() -> Int16:
         return True
 
     for voice, text in TEXTS.items():
-        engine.say(text, voice, None, 1.0, take)
+        engine.say(Line(text, voice), take)
     return decode_pcm16(bytes(said))

@@ -47,7 +47,7 @@ class Paced:
                 begin += clause.samples
 
     def say(
-        self, text: str, voice: Voice, language: str | None, speed: float, sink: Sink, *, first: bool = False
+        self, text: str, voice: Voice, language: str | None, speed: float, sink: Sink, **more: object
     ) -> Saying:
         """As `Pool.say`."""
         utterance, begin, clause = self._due[text].popleft()
@@ -69,6 +69,9 @@ class Paced:
 
 class Saying:
     """A request that can be cancelled."""
+
+    given_at: float | None = None
+    """Of `engine.face.Asked`: nobody is told."""
 
     def __init__(self) -> None:
         self.timers: list[asyncio.TimerHandle] = []

@@ -21,6 +21,9 @@ Int16 = NDArray[np.int16]
 class Saying:
     """What `Paced.say` gives: it can be cancelled."""
 
+    given_at: float | None = None
+    """Of `engine.face.Asked`: nobody is told."""
+
     def __init__(self) -> None:
         self.timers: list[asyncio.TimerHandle] = []
 

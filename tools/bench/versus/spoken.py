@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from abr_tts.engine.base import Chunk
+from abr_tts.engine.base import Chunk, Line
 from abr_tts.engine.espeak import Espeak
 from versus.heard import Int16
 
@@ -55,5 +55,5 @@ def _say(engine: Espeak, text: str) -> Int16:
         said.extend(chunk if isinstance(chunk, bytes) else chunk.tobytes())
         return True
 
-    engine.say(text, VOICE, None, 1.0, take)
+    engine.say(Line(text, VOICE), take)
     return np.frombuffer(bytes(said), "<i2").astype(np.int16)
