@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from abr_tts.engine.kinds import KINDS
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "abr_tts"
 
@@ -52,16 +54,26 @@ IMPURE_MODULES = words(
 BLAS = frozenset({"dot", "vdot", "inner", "matmul", "einsum", "tensordot", "linalg"})
 """numpy names that end in BLAS, whose sums differ from machine to machine: not for decisions."""
 
+TORCH = frozenset({"torch", "torchaudio"})
+TORCH_MODULE = "audio.torch_resample"
+"""The one module outside the engines that loads torch, and only when asked: inside a function."""
+
 MOST_LINES = 420
 MOST_FUNCTION_LINES = 60
 
 WORKER_ROOTS = (
     *("units", "errors", "audio.pcm"),
-    *("engine.worker", "engine.base", "engine.espeak", "engine.tone", "engine.ipc"),
+    *("engine.worker", "engine.base", "engine.ipc", "engine.kinds"),
+    *(f"engine.{kind.module}" for kind in KINDS.values() if not kind.remote),
 )
 """Modules that run in an engine's own interpreter, which may be a Python 3.10; with all they import."""
 
-WORKER_PACKAGES = frozenset({"numpy", "msgpack", "espeakng_loader"})
+WORKER_PACKAGES = frozenset({"numpy", "msgpack"})
+ENGINE_PACKAGES = {
+    "engine.libespeak": words("espeakng_loader"),
+}
+"""Module, or package of modules: what else it may import, because its engine brings it along."""
+
 SINCE_3_11 = {
     "asyncio": words("TaskGroup Runner timeout timeout_at Barrier"),
     "contextlib": words("chdir"),
@@ -175,6 +187,18 @@ def blas_complaints(source: str, module: str) -> list[str]:
     return found
 
 
+def torch_complaints(source: str, module: str) -> list[str]:
+    """torch in another module than its own, or loaded together with that."""
+    tree = ast.parse(source)
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    inside = {line for one in functions for line in range(one.lineno, (one.end_lineno or 0) + 1)}
+    return [
+        f"{module}:{line} imports {name}"
+        for name, _, line in imports(tree, module)
+        if name.split(".")[0] in TORCH and (module != TORCH_MODULE or line not in inside)
+    ]
+
+
 def size_complaints(source: str, module: str) -> list[str]:
     """A file or a function that is too long to be read in one go."""
     lines = len(source.splitlines())
@@ -199,9 +223,13 @@ def python_3_10_complaints(source: str, module: str) -> list[str]:
     except SyntaxError as error:
         return [f"{module}:{error.lineno} {error.msg}"]
     found = []
+    own = frozenset().union(
+        *(more for name, more in ENGINE_PACKAGES.items() if f"{module}.".startswith(f"{name}."))
+    )
+    known = {PACKAGE, *WORKER_PACKAGES, *own, *sys.stdlib_module_names}
     for name, what, line in imports(tree, module):
         top = name.split(".")[0]
-        if top != PACKAGE and top not in WORKER_PACKAGES and top not in sys.stdlib_module_names:
+        if top not in known:
             found.append(f"{module}:{line} needs the package {top}")
         if top == "tomllib" or what in SINCE_3_11.get(name, ()):
             found.append(f"{module}:{line} imports {name} {what}")

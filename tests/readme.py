@@ -1,5 +1,5 @@
 """
-The commands of README.md, by the name in the comment before each: `<!-- command: NAME -->`.
+The commands of README.md and of docs/, by the name in the comment before each: `<!-- command: NAME -->`.
 
 `.ci/run` prints them with `python tests/readme.py NAME`, so that what it runs is what is written.
 """
@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 README = Path(__file__).resolve().parent.parent / "README.md"
+PAGES = (README, *sorted((README.parent / "docs").glob("*.md")))
 BLOCK = re.compile(r"^<!-- command: (?P<name>[\w-]+) -->\n```(?P<kind>\w+)\n(?P<body>.*?)^```$", re.M | re.S)
 
 
@@ -21,7 +22,7 @@ def blocks(text: str) -> dict[str, str]:
     """
     found = [match.group("name", "body") for match in BLOCK.finditer(text)]
     if len(dict(found)) != len(found) or len(found) != text.count("<!-- command:"):
-        raise ValueError("a command of the README is named twice or has no block")
+        raise ValueError("a command is named twice or has no block")
     return dict(found)
 
 
@@ -30,9 +31,9 @@ def command(name: str) -> str:
     The block called `name`.
 
     Raises:
-        KeyError: the README has none of this name.
+        KeyError: there is none of this name.
     """
-    return blocks(README.read_text("utf-8"))[name]
+    return blocks("".join(page.read_text("utf-8") for page in PAGES))[name]
 
 
 if __name__ == "__main__":

@@ -75,6 +75,11 @@ def test_decisions_use_no_blas():
     assert judge(house.blas_complaints, rooms("control")) == []
 
 
+def test_torch_is_loaded_by_one_module_and_when_asked():
+    rest = {*house.MAY_IMPORT} - {"engine"}
+    assert judge(house.torch_complaints, rooms(*rest)) == []
+
+
 def test_no_file_and_no_function_is_too_long():
     assert judge(house.size_complaints, package_files()) == []
 
@@ -181,6 +186,13 @@ def test_blas_is_found(line):
     assert len(house.blas_complaints(line, "control.bad")) == 1
 
 
+def test_torch_elsewhere_or_at_once_is_found():
+    lazy = "def load():\n    import torch\n    from torchaudio.transforms import Resample"
+    assert house.torch_complaints(lazy, house.TORCH_MODULE) == []
+    assert len(house.torch_complaints(lazy, "stream.track")) == 2
+    assert len(house.torch_complaints("import torch\n\n" + lazy, house.TORCH_MODULE)) == 1
+
+
 def test_a_long_file_and_a_long_function_are_found_and_the_limit_itself_is_allowed():
     body = "    x = 1\n"
     assert house.size_complaints("x = 1\n" * MOST_LINES, "m") == []
@@ -208,6 +220,7 @@ def test_a_module_without_a_docstring_is_found():
         "from contextlib import chdir",
         "error.add_note('more')",
         "import aiohttp",
+        "import espeakng_loader",
     ],
 )
 def test_what_python_3_10_lacks_is_found(line):

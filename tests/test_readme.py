@@ -32,6 +32,9 @@ from . import readme
 
 ROOT = readme.README.parent
 TEXT = readme.README.read_text("utf-8")
+PYTHON = ("python", "llm")
+"""Blocks that are no shell's."""
+
 WITHIN_S = 60
 """Seconds for any command here: they take one or two, a machine under load takes more."""
 
@@ -130,7 +133,7 @@ class Newcomer:
     def run(self, name: str) -> str:
         """What a command of the README prints."""
         body = readme.command(name).replace(":8765", f":{self.port}")
-        command = [sys.executable, "-c", body] if name == "python" else ["bash", "-euc", body]
+        command = [sys.executable, "-c", body] if name in PYTHON else ["bash", "-euc", body]
         done = subprocess.run(
             command, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=WITHIN_S
         )
@@ -183,6 +186,14 @@ def test_the_python_example_hears_speech_frame_by_frame(newcomer):
     loudest = [int(line.split()[-1]) for line in newcomer.run("python").splitlines()]
     assert len(loudest) > 25
     assert max(loudest) > 1000
+
+
+def test_a_model_that_was_interrupted_knows_what_was_heard(newcomer):
+    answer = re.search(r'^ANSWER = \(?\s*"(.*)"', readme.command("llm"), re.M)[1]
+    said, interrupted = newcomer.run("llm").strip().split(" | ")
+    assert interrupted == "interrupted: True"
+    assert answer.startswith(said) and 2 < len(said) < len(answer)
+    assert answer[len(said)] == " " or answer[len(said) - 1] == " ", "to a whole word"
 
 
 def test_voices_and_doctor_tell_what_is_there(newcomer):
