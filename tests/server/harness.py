@@ -28,6 +28,7 @@ from abr_tts.wire.codec import decode, encode
 
 TONE = {
     "engine.kind": "tone", "server.port": 0, "engine.workers": 1, "engine.options": {"rate": 22_050},
+    "engine.text_idle_s": 0,  # or clauses would hang on how long a test took between two texts
     "limits.relief": False,  # or what a stream gets would hang on what else the machine does
 }  # fmt: skip
 WAIT_S = 10.0
@@ -128,7 +129,8 @@ class Peer:
                 self._played[message.stream] = message.pts + len(message.packets) * FRAME_TICKS
             stream = message.stream if message.stream in self._played else next(iter(self._played))
             if self.hints:
-                await self.hint(stream, self._played[stream])
+                with contextlib.suppress(aiohttp.ClientConnectionResetError):  # its end is read next
+                    await self.hint(stream, self._played[stream])
 
     async def hint(self, stream: int, played: int) -> None:
         await self.send(m.BitRateHint(stream, self.received, max(0, played), 0, rtt_ms=self.rtt_ms))

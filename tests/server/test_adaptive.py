@@ -75,9 +75,9 @@ async def test_a_listener_hears_all_of_it_soon_better_than_it_was_banked_and_eve
     assert len(heard) == round(SECONDS * 22_050)
     assert speech.rung in BETTER, "which of them, a machine under load may not show in four seconds"
     assert stats.rungs["opus24"] < SECONDS / 2 and set(stats.rungs) <= {"opus24", *BETTER}
-    change = next(event for event in switches if isinstance(event, m.Switch))
-    assert change.source == "opus24" and change.target == next(r for r in stats.rungs if r != "opus24")
-    assert change.reason
+    changes = [event for event in switches if isinstance(event, m.Switch)]
+    assert any(change.source == "opus24" and change.target in stats.rungs for change in changes)
+    assert all(change.reason for change in changes)
     trace = await trace_of(folder, speech.stream_id)
     assert trace.end == "done"
     replayed = replay(trace)
