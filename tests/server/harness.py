@@ -28,7 +28,6 @@ from abr_tts.wire.codec import decode, encode
 
 TONE = {
     "engine.kind": "tone", "server.port": 0, "engine.workers": 1, "engine.options": {"rate": 22_050},
-    "engine.text_idle_s": 0,  # or clauses would hang on how long a test took between two texts
     "limits.relief": False,  # or what a stream gets would hang on what else the machine does
 }  # fmt: skip
 WAIT_S = 10.0

@@ -20,7 +20,8 @@ SENTENCE = "one two three four five six seven. "
 
 @pytest.fixture(scope="module")
 def server():
-    quick = {"engine__first_chunk_s": 2.0, "engine__gap_s": 0.3}
+    # An idle flush would cut a text where a test happens to wait.
+    quick = {"engine__first_chunk_s": 2.0, "engine__gap_s": 0.3, "engine__text_idle_s": 0}
     with serving_in_a_thread(engine__workers=3, limits__streams_per_connection=32, **quick) as made:
         yield made
 
