@@ -17,15 +17,15 @@ from typing import Any
 
 WATCH = """
 import dataclasses, json, os, time
-from abr_tts.engine import worker
+from abr_tts.engine import work
 
-class Watched(worker._Outlet):
+class Watched(work.Outlet):
     def __call__(self, chunk):
         if len(chunk):
             self.chunks.append((time.monotonic(), self.samples))
         return super().__call__(chunk)
 
-def ask(engine, said, out, plain=worker._ask):
+def ask(engine, said, out, plain=work.ask):
     out.chunks = []
     if "real_time_factors" in SETUP:
         factors = SETUP["real_time_factors"]
@@ -36,7 +36,7 @@ def ask(engine, said, out, plain=worker._ask):
         line = {"text": said.text, "asked": asked, "chunks": out.chunks, "samples": out.samples}
         file.write(json.dumps(line) + "\\n")
 
-worker._Outlet, worker._ask = Watched, ask
+work.Outlet, work.ask = Watched, ask
 """
 """What is run in the worker before it begins."""
 
