@@ -58,7 +58,7 @@ async def answered(client: Peer, stream_id: str) -> m.StreamStarted | m.Error:
 
 
 ATTEMPTS = 3
-"""Crowds of which one must be in time throughout: a machine that stands still is late whatever its server does."""
+"""Crowds of which one must be in time throughout: a machine that stands still makes any server late."""
 
 
 async def test_four_times_what_the_engine_carries_is_spoken_in_turn_or_refused_and_nobody_stalls():
