@@ -68,7 +68,7 @@ def run_check(arguments: argparse.Namespace) -> int:
     """Try it; 0 if it speaks."""
     from ..engine.kinds import KINDS
     from ..server.config import load
-    from ..server.synthesis import pool_of_one
+    from ..server.speech.synthesis import pool_of_one
     from .engine_probe import measure
     from .local import OWN_SECTIONS, hushed
 

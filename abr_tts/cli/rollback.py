@@ -113,8 +113,8 @@ def _version(one: dict[str, Any]) -> str:
 
 
 def _ask(arguments: argparse.Namespace, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
-    from ..server.admin import PATH
     from ..server.config import load
+    from ..server.watching.admin import PATH
 
     settings = load(arguments.config, os.environ)
     base = _base(arguments.url) if arguments.url else _own(settings)
@@ -172,7 +172,7 @@ def _own(settings: Settings) -> str:
 
 
 def _key(arguments: argparse.Namespace, settings: Settings) -> str:
-    from ..server.keys import read_keys
+    from ..server.access.keys import read_keys
 
     given = (arguments.admin_key or os.environ.get(KEY_VARIABLE, "")).strip()
     keys = [("", given)] if given else read_keys(settings.admin.keys, settings.admin.keys_file, "admin")

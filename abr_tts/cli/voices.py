@@ -52,7 +52,7 @@ def speaks(voice: Voice, tag: str) -> bool:
 
 
 async def _voices() -> list[Voice]:
-    from ..server.synthesis import pool_of_one
+    from ..server.speech.synthesis import pool_of_one
     from .local import settings
 
     pool = pool_of_one(settings())

@@ -21,10 +21,10 @@ from typing import Any, TypeAlias
 import aiohttp
 from aiohttp import web
 
+from ..server.access.keys import KEY_PROTOCOL
 from ..server.app import WILDCARDS, Server
 from ..server.front import PATH as STREAM_PATH
 from ..server.front import SUBPROTOCOL
-from ..server.keys import KEY_PROTOCOL
 from ..sim.scenario import UPLINK_KBPS, Direction, Scenario
 from .relay import Relay
 

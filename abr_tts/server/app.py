@@ -27,34 +27,35 @@ from ..control.ladder import FULL
 from ..engine.references import References
 from ..errors import ConfigError
 from ..stream.track import prepare
-from . import credentials, http_log, tls
-from .admin import Admin
-from .auth import Auth
+from .access import credentials, tls
+from .access.auth import Auth
 from .config import Settings, StreamSettings
 from .front import PATH, Front
-from .heap import Heap, find_trim
-from .idlers import Idlers
-from .kept import Keeper, load
-from .limits import Admission, StreamIds
-from .memory import Memory
-from .metrics import Metrics
-from .ops import Ops
-from .pages import Pages
-from .policies import LinkMemory, Policies
-from .quotas import Quotas
-from .recording import Recordings
-from .refresh import Kind, Refresh
-from .relief import Relief, cores, cpu_s
-from .reload import Reloader, tell
-from .resumption import Resumption
-from .rollout import Rollout
+from .load.idlers import Idlers
+from .load.limits import Admission, StreamIds
+from .load.quotas import Quotas
+from .load.relief import Relief, cores, cpu_s
+from .load.turns import Speed, Turns
+from .resume.resumption import Resumption
+from .rollout.kept import Keeper, load
+from .rollout.policies import LinkMemory, Policies
+from .rollout.refresh import Kind, Refresh
+from .rollout.reload import Reloader, tell
+from .rollout.rollout import Rollout
+from .sending.sockets import listen
 from .shared import Shared
-from .sockets import listen
-from .surroundings import Services
-from .synthesis import pool
-from .turns import Speed, Turns
-from .uplinks import Share
-from .workshop import Workshop
+from .speech.recording import Recordings
+from .speech.surroundings import Services
+from .speech.synthesis import pool
+from .speech.uplinks import Share
+from .speech.workshop import Workshop
+from .watching import http_log
+from .watching.admin import Admin
+from .watching.heap import Heap, find_trim
+from .watching.memory import Memory
+from .watching.metrics import Metrics
+from .watching.ops import Ops
+from .watching.pages import Pages
 
 log = logging.getLogger(__name__)
 

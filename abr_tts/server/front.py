@@ -21,15 +21,15 @@ from ..engine.base import Voice
 from ..errors import Overloaded
 from ..wire.connection import Connection
 from ..wire.limits import Limits
-from .auth import Auth, Caller
+from .access.auth import Auth, Caller
+from .access.ticketing import Ticketing
 from .config import LimitSettings
-from .logs import of_session
-from .metrics import CONTENT_TYPE
-from .rollout import Rollout
+from .rollout.rollout import Rollout
 from .session import Session
 from .shared import Shared
-from .ticketing import Ticketing
-from .utterance import FINISHING, SPEAKING, WAITING
+from .speech.utterance import FINISHING, SPEAKING, WAITING
+from .watching.logs import of_session
+from .watching.metrics import CONTENT_TYPE
 
 log = logging.getLogger(__name__)
 

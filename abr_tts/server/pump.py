@@ -16,10 +16,10 @@ from aiohttp import WebSocketError, WSMsgType, web
 from ..errors import NOTHING, AbrError, Internal, MessageTooBig
 from ..wire import messages as m
 from ..wire.connection import Connection, Failed, Received
-from .hits import limit_of
-from .logs import ids
-from .metrics import Metrics
-from .outbox import Entry, Outbox
+from .load.hits import limit_of
+from .sending.outbox import Entry, Outbox
+from .watching.logs import ids
+from .watching.metrics import Metrics
 
 log = logging.getLogger(__name__)
 

@@ -23,18 +23,18 @@ from ..errors import AbrError, Queued, ResumeRefused, StreamError, UnknownScript
 from ..stream.terms import Terms
 from ..wire import messages as m
 from ..wire.connection import Connection
-from .auth import Caller
-from .conversion import Conversion
-from .easing import eased, notice
-from .hints import Hints
-from .logs import ids
-from .outbox import Entry
+from .access.auth import Caller
+from .load.easing import eased, notice
+from .load.hints import Hints
 from .pump import Pump
-from .reception import Accepted, receive
-from .resuming import is_lost, resumes
+from .resume.resuming import is_lost, resumes
+from .sending.outbox import Entry
 from .shared import Shared
-from .uplinks import Uplinks
-from .utterance import Utterance
+from .speech.conversion import Conversion
+from .speech.reception import Accepted, receive
+from .speech.uplinks import Uplinks
+from .speech.utterance import Utterance
+from .watching.logs import ids
 
 log = logging.getLogger(__name__)
 

@@ -10,13 +10,13 @@ from typing import TypeVar
 
 from ..engine.references import References
 from ..errors import AbrError, Busy
-from .limits import Admission, StreamIds
-from .policies import LinkMemory, Policies
-from .quotas import Quotas
-from .relief import CLOSED
-from .resumption import Resumption
-from .surroundings import Services
-from .uplinks import Share
+from .load.limits import Admission, StreamIds
+from .load.quotas import Quotas
+from .load.relief import CLOSED
+from .resume.resumption import Resumption
+from .rollout.policies import LinkMemory, Policies
+from .speech.surroundings import Services
+from .speech.uplinks import Share
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ import shipped
 import trustme
 
 from abr_tts.cli import _parser
-from abr_tts.server.auth import Auth
+from abr_tts.server.access.auth import Auth
 from abr_tts.server.config import SECTIONS, AuthSettings, describe
 
 from .. import readme

@@ -14,7 +14,7 @@ import pytest
 
 from abr_tts.control.policy_file import parse
 from abr_tts.errors import ConfigError
-from abr_tts.server.auth import Auth
+from abr_tts.server.access.auth import Auth
 from abr_tts.server.config import AuthSettings, Settings, describe
 
 from ..server.harness import serving_in_a_thread

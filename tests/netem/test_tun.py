@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import abr_tts
-from abr_tts.server.sockets import listen
+from abr_tts.server.sending.sockets import listen
 from abr_tts.sim.scenario import steady
 
 GONE_S = 10.0

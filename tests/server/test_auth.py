@@ -1,7 +1,7 @@
 import pytest
 
 from abr_tts.errors import ConfigError
-from abr_tts.server.auth import Auth, Caller
+from abr_tts.server.access.auth import Auth, Caller
 from abr_tts.server.config import AuthSettings
 
 KEYS = AuthSettings(keys=("first-key", "second-key"))

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from abr_tts.errors import ConfigError
-from abr_tts.server.auth import Auth
+from abr_tts.server.access.auth import Auth
 from abr_tts.server.config import AuthSettings
 
 from .harness import peer, serving

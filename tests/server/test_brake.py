@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from abr_tts.server import brake
-from abr_tts.server.outbox import Entry
-from abr_tts.server.sockets import NOTSENT_LOWAT_BYTES, unsent_bytes
+from abr_tts.server.sending import brake
+from abr_tts.server.sending.outbox import Entry
+from abr_tts.server.sending.sockets import NOTSENT_LOWAT_BYTES, unsent_bytes
 
 from .test_outbox import bench, contexts
 

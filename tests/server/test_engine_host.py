@@ -10,7 +10,7 @@ import pytest
 from abr_tts.engine.parent import BUSY
 from abr_tts.server.app import Server
 from abr_tts.server.config import ConfigError, EngineSettings, Settings, load
-from abr_tts.server.synthesis import _spec, threads
+from abr_tts.server.speech.synthesis import _spec, threads
 from abr_tts.wire import messages as m
 
 from .harness import TONE, WAIT_S, peer, serving

@@ -1,6 +1,6 @@
 """What a listener has heard, by rung, from what was sent and what it reports."""
 
-from abr_tts.server.heard import Heard
+from abr_tts.server.speech.heard import Heard
 from abr_tts.units import FRAME_TICKS
 
 

@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from abr_tts.server.idlers import Idlers
+from abr_tts.server.load.idlers import Idlers
 
 from .harness import peer, serving
 

@@ -8,10 +8,10 @@ import pytest
 
 from abr_tts.errors import ConfigError
 from abr_tts.server.config import load as settings
-from abr_tts.server.kept import FORMAT, Keeper, load
-from abr_tts.server.policies import Policies
-from abr_tts.server.rollout import NothingToRollBack, Rollout
-from abr_tts.server.watch import SETTLE_S
+from abr_tts.server.rollout.kept import FORMAT, Keeper, load
+from abr_tts.server.rollout.policies import Policies
+from abr_tts.server.rollout.rollout import NothingToRollBack, Rollout
+from abr_tts.server.rollout.watch import SETTLE_S
 
 from .harness import eventually, serving
 from .test_rollout import ANYBODY, lead

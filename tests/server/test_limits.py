@@ -2,7 +2,7 @@ import pytest
 
 from abr_tts.errors import Busy, DuplicateStream, Overloaded
 from abr_tts.server.config import LimitSettings
-from abr_tts.server.limits import Admission, StreamIds
+from abr_tts.server.load.limits import Admission, StreamIds
 
 READY = {"workers_ready": 1, "clauses_waiting": 0}
 

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from abr_tts.server.config import LogSettings
-from abr_tts.server.logs import JsonLines, ids, of_session, set_up
+from abr_tts.server.watching.logs import JsonLines, ids, of_session, set_up
 from abr_tts.wire import messages as m
 
 from .harness import eventually, peer, serving

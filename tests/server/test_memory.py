@@ -10,8 +10,8 @@ import tracemalloc
 import aiohttp
 import pytest
 
-from abr_tts.server.heap import Heap, find_trim
-from abr_tts.server.memory import TOP
+from abr_tts.server.watching.heap import Heap, find_trim
+from abr_tts.server.watching.memory import TOP
 from abr_tts.wire import messages as m
 
 from .harness import eventually, peer, serving
@@ -67,7 +67,7 @@ async def test_it_tells_nothing_that_was_said():
 
 
 async def test_it_is_logged_as_often_as_it_is_set_and_cannot_be_asked_then(caplog):
-    caplog.set_level(logging.INFO, "abr_tts.server.memory")
+    caplog.set_level(logging.INFO, "abr_tts.server.watching.memory")
     async with serving(**KEYS, debug__memory_s=0.05) as server:
         await eventually(lambda: len(caplog.records) >= 2)
         assert (await look(server))[0] == 404

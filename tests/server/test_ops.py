@@ -5,7 +5,7 @@ import json
 import aiohttp
 import pytest
 
-from abr_tts.server.ops import MOST_STREAMS, Ops
+from abr_tts.server.watching.ops import MOST_STREAMS, Ops
 from abr_tts.wire import messages as m
 
 from .harness import eventually, peer, serving

@@ -11,8 +11,8 @@ import pytest
 import trustme
 from aiohttp import web
 
-from abr_tts.server.outbox import Entry, Outbox
-from abr_tts.server.sockets import listen
+from abr_tts.server.sending.outbox import Entry, Outbox
+from abr_tts.server.sending.sockets import listen
 
 SIZE = 4410
 """Bytes of a message: 100 ms of 22 kHz PCM."""

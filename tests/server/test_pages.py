@@ -10,7 +10,7 @@ import pytest
 from yarl import URL
 
 from abr_tts.errors import ConfigError
-from abr_tts.server.pages import CSP, TYPES, Pages
+from abr_tts.server.watching.pages import CSP, TYPES, Pages
 
 from .harness import serving, serving_in_a_thread
 

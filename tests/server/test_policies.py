@@ -7,9 +7,9 @@ import pytest
 from abr_tts.control.estimator import Estimate
 from abr_tts.control.policy_file import preset
 from abr_tts.errors import ConfigError, UnknownPolicy
-from abr_tts.server.auth import Caller
+from abr_tts.server.access.auth import Caller
 from abr_tts.server.config import load
-from abr_tts.server.policies import LinkMemory, Policies
+from abr_tts.server.rollout.policies import LinkMemory, Policies
 
 ANYBODY = Caller("192.0.2.7")
 ANNA = Caller("192.0.2.7", "anna", "a1")

@@ -9,10 +9,10 @@ from abr_tts.control.controller import Reason
 from abr_tts.control.ladder import FULL
 from abr_tts.control.policy_file import preset
 from abr_tts.control.utility import measured_utility
-from abr_tts.server.account import Account
-from abr_tts.server.metrics import Metrics
-from abr_tts.server.policy_metrics import MOST_VERSIONS, PolicyMetrics
-from abr_tts.server.slots import fingerprint
+from abr_tts.server.rollout.policy_metrics import MOST_VERSIONS, PolicyMetrics
+from abr_tts.server.rollout.slots import fingerprint
+from abr_tts.server.speech.account import Account
+from abr_tts.server.watching.metrics import Metrics
 from abr_tts.stream.outputs import Opened, Switched
 from abr_tts.wire.messages import Audio, BitRateHint
 

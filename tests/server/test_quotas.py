@@ -4,11 +4,11 @@ import aiohttp
 import pytest
 
 from abr_tts.errors import Overloaded, RateLimited, TextTooLong, TooManyStreams
-from abr_tts.server.auth import Caller
+from abr_tts.server.access.auth import Caller
+from abr_tts.server.access.tickets import Grant
 from abr_tts.server.config import LimitSettings
-from abr_tts.server.hits import NAMES, OF_CODE, limit_of
-from abr_tts.server.quotas import LOW, Bucket, Quotas
-from abr_tts.server.tickets import Grant
+from abr_tts.server.load.hits import NAMES, OF_CODE, limit_of
+from abr_tts.server.load.quotas import LOW, Bucket, Quotas
 from abr_tts.wire import messages as m
 
 from .harness import eventually, peer, serving

@@ -3,7 +3,7 @@
 import pytest
 
 from abr_tts.engine.text import Clauser
-from abr_tts.server.reading import CUT_CHARS, Reading
+from abr_tts.server.speech.reading import CUT_CHARS, Reading
 
 IDLE_S = 0.5
 

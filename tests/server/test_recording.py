@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from abr_tts.errors import ConfigError
-from abr_tts.server import recording as room
 from abr_tts.server.config import RecordSettings
-from abr_tts.server.recording import HAND_OVER_BYTES, OURS, Recordings
+from abr_tts.server.speech import recording as room
+from abr_tts.server.speech.recording import HAND_OVER_BYTES, OURS, Recordings
 
 WAIT_S = 10.0
 

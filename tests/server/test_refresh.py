@@ -10,8 +10,8 @@ import pytest
 import trustme
 
 from abr_tts.errors import ConfigError
-from abr_tts.server.refresh import APPLIED, REFUSED, Kind, Refresh
-from abr_tts.server.watch import SETTLE_S
+from abr_tts.server.rollout.refresh import APPLIED, REFUSED, Kind, Refresh
+from abr_tts.server.rollout.watch import SETTLE_S
 
 from .harness import eventually, peer, serving
 from .test_reload import running

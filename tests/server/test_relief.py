@@ -5,9 +5,9 @@ import pytest
 from abr_tts.control.policy_file import preset
 from abr_tts.engine.base import Voice
 from abr_tts.errors import Busy
-from abr_tts.server.easing import LOWER_START, ONE_RUNG, eased
-from abr_tts.server.reception import Accepted
-from abr_tts.server.relief import BEGINS, CHEAP, CLOSED, ENDS_BELOW, LATE_S, LOW, WHOLE, Relief, cpu_s
+from abr_tts.server.load.easing import LOWER_START, ONE_RUNG, eased
+from abr_tts.server.load.relief import BEGINS, CHEAP, CLOSED, ENDS_BELOW, LATE_S, LOW, WHOLE, Relief, cpu_s
+from abr_tts.server.speech.reception import Accepted
 from abr_tts.stream.terms import Terms
 from abr_tts.wire import messages as m
 

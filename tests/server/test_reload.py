@@ -12,7 +12,7 @@ import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
 from abr_tts.control.policy_file import parse
-from abr_tts.server.slots import HASH_CHARS, fingerprint
+from abr_tts.server.rollout.slots import HASH_CHARS, fingerprint
 from abr_tts.sim.replay import replay
 from abr_tts.wire import messages as m
 

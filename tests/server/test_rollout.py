@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from abr_tts.errors import ConfigError
-from abr_tts.server.auth import Caller
+from abr_tts.server.access.auth import Caller
 from abr_tts.server.config import load
-from abr_tts.server.policies import Policies
-from abr_tts.server.rollout import NoCanary, NothingToRollBack, Rollout
-from abr_tts.server.slots import KEPT, Change
-from abr_tts.server.watch import SETTLE_S
+from abr_tts.server.rollout.policies import Policies
+from abr_tts.server.rollout.rollout import NoCanary, NothingToRollBack, Rollout
+from abr_tts.server.rollout.slots import KEPT, Change
+from abr_tts.server.rollout.watch import SETTLE_S
 
 from .test_watch import ConfigMap
 

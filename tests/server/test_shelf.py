@@ -4,7 +4,7 @@ import pytest
 
 from abr_tts.errors import ConfigError
 from abr_tts.server.config import ResumeSettings, load
-from abr_tts.server.shelf import BYTES, STREAMS, WINDOW, Shelf
+from abr_tts.server.resume.shelf import BYTES, STREAMS, WINDOW, Shelf
 
 
 class Thing:

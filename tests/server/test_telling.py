@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from abr_tts.server.metrics import Metrics
+from abr_tts.server.watching.metrics import Metrics
 from abr_tts.wire import messages as m
 
 from .harness import eventually, peer, serving

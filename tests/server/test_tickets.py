@@ -5,7 +5,7 @@ import asyncio
 import aiohttp
 import pytest
 
-from abr_tts.server.tickets import Grant, Tickets
+from abr_tts.server.access.tickets import Grant, Tickets
 from abr_tts.wire import messages as m
 
 from .harness import peer, serving

@@ -2,7 +2,7 @@
 
 import pytest
 
-from abr_tts.server.turns import FORGET_S, IDLE_S, SHORT_S, TELL_AFTER_S, Speed, Turns
+from abr_tts.server.load.turns import FORGET_S, IDLE_S, SHORT_S, TELL_AFTER_S, Speed, Turns
 
 
 class Stream:

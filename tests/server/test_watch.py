@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from abr_tts.server.watch import MOST_BYTES, SETTLE_S, Settling, Sight, look
+from abr_tts.server.rollout.watch import MOST_BYTES, SETTLE_S, Settling, Sight, look
 
 
 def test_a_file_is_read_through_whatever_links_lead_to_it(tmp_path):

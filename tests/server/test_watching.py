@@ -80,7 +80,7 @@ async def test_a_server_that_has_spoken_tells_the_metrics_of_the_page_with_their
 
 
 def test_a_clause_is_counted_with_how_long_it_waited_and_how_fast_it_was_spoken():
-    from abr_tts.server.metrics import Metrics
+    from abr_tts.server.watching.metrics import Metrics
 
     class Asked:
         given_at = 10.5

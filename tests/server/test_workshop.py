@@ -1,7 +1,7 @@
 import asyncio
 import threading
 
-from abr_tts.server.workshop import Workshop
+from abr_tts.server.speech.workshop import Workshop
 
 
 def opened(threads: int) -> Workshop:

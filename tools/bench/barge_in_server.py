@@ -19,9 +19,9 @@ from typing import Any
 
 from abr_tts.server.app import Server
 from abr_tts.server.config import load
-from abr_tts.server.outbox import Entry
+from abr_tts.server.sending.outbox import Entry
 from abr_tts.server.session import Session
-from abr_tts.server.utterance import Utterance
+from abr_tts.server.speech.utterance import Utterance
 from abr_tts.wire.messages import Audio
 
 

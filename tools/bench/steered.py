@@ -18,7 +18,7 @@ from abr_tts.control.controller import BANK, Decision, Observation, Plan, Reason
 from abr_tts.control.estimator import Estimator
 from abr_tts.control.ladder import FULL
 from abr_tts.control.policy_file import preset
-from abr_tts.server import utterance
+from abr_tts.server.speech import utterance
 from abr_tts.stream.core import CoreSetup, StreamCore
 from abr_tts.units import ticks_to_seconds
 

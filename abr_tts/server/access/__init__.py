@@ -1,0 +1,3 @@
+"""
+Who may come in: keys, tokens, tickets, certificates.
+"""

@@ -1,0 +1,53 @@
+"""
+Who may come in: [auth], [admin].
+"""
+
+# ruff: noqa: RUF009 -- `setting` returns a dataclass field, which is what a default may be
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .options import Section, setting
+
+
+@dataclass(frozen=True)
+class AuthSettings(Section):
+    """[auth]: who may speak. Without any key everybody who reaches the port may."""
+
+    keys: tuple[str, ...] = setting(
+        (), "API keys, each with a name before it or not (anna:KEY); better in a file.", secret=True
+    )
+    keys_file: Path | None = setting(
+        None, "File with one API key a line, with a name before it or not; # starts a comment."
+    )
+    policies: dict[str, Any] = setting(
+        {}, "Policy of the keys of a name, as stream.policy has it for all; a request may name another."
+    )
+    origins: tuple[str, ...] = setting(
+        (),
+        "Web origins besides the server's own whose pages may connect, e.g. https://example.org; * for any.",
+    )
+    ticket_s: float = setting(
+        60.0, "Seconds within which a ticket of POST /v1/tickets opens one connection; 0: none are given.",
+        low=0, high=3600,
+    )  # fmt: skip
+    tickets: int = setting(10_000, "Tickets that are out at once.", low=1, high=1_000_000)
+    jwt_file: Path | None = setting(
+        None, "File that verifies JSON Web Tokens, which then are keys as well: a JWKS, public keys in PEM "
+        "(RS256, ES256), or a shared secret (HS256).",
+    )  # fmt: skip
+    jwt_issuer: str | None = setting(None, "The iss that a token must have; any if empty.")
+    jwt_audience: str | None = setting(None, "An aud that a token must have; any if empty.")
+    jwt_leeway_s: float = setting(
+        10.0, "Seconds that exp and nbf may be off, as clocks are.", low=0, high=600
+    )
+
+
+@dataclass(frozen=True)
+class AdminSettings(Section):
+    """[admin]: who may see and roll back policies, at /admin/policy. Without any key nobody may."""
+
+    keys: tuple[str, ...] = setting((), "Admin keys; better in a file.", secret=True)
+    keys_file: Path | None = setting(None, "File with one admin key a line; # starts a comment.")

@@ -1,0 +1,3 @@
+"""
+Streams whose connection was lost, kept until another one takes them.
+"""

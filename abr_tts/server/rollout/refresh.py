@@ -1,0 +1,123 @@
+"""
+Files of keys and certificates that change under a running server: looked at every few seconds and on SIGHUP,
+as policy files are. What is in use stays until another good one is there. Connections that are open stay.
+
+Reading is done on a thread; what comes of it, on the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...errors import ConfigError
+from .watch import SETTLE_S, Settling, Sight, look
+
+log = logging.getLogger(__name__)
+
+APPLIED, REFUSED = "applied", "refused"
+"""What comes of a change, as metrics name it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """
+    Args:
+        setting: such as `auth.keys_file`; of a pair, the first.
+        paths: what is read; all of them are one thing and change together.
+        take: given what they say, puts it to use and says so in a sentence; ConfigError leaves all as it was.
+    """
+
+    setting: str
+    paths: tuple[Path, ...]
+    take: Callable[[Sequence[str]], str]
+
+
+class _Watched:
+    """One kind, with what is known of its files."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.settling = Settling(self.look()[0])
+        self.stale = False
+
+    def look(self) -> tuple[Sight, tuple[str, ...]]:
+        """All of it as one sight, and each text."""
+        sights = [look(path, "file") for path in self.kind.paths]
+        for path, sight in zip(self.kind.paths, sights, strict=True):
+            if sight.text is None:
+                return Sight(None, f"{path}: {sight.fault}"), ()
+        texts = tuple(sight.text or "" for sight in sights)
+        return Sight("\0".join(texts)), texts
+
+
+class Refresh:
+    """
+    Args:
+        kinds: what is looked at.
+        every_s: seconds between two looks; 0: only when asked.
+        told: is told of every change: the setting and what came of it.
+    """
+
+    def __init__(self, kinds: Sequence[Kind], every_s: float, told: Callable[[str, str], None]) -> None:
+        self._watched = [_Watched(kind) for kind in kinds]
+        self._every_s, self._told = every_s, told
+        self._asked = asyncio.Event()
+
+    @property
+    def stale(self) -> int:
+        """How many of them do not say what is in use."""
+        return sum(one.stale for one in self._watched)
+
+    def ask(self) -> None:
+        """Look now, and take what is there at once."""
+        self._asked.set()
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        loop = asyncio.get_running_loop()
+        with suppress(asyncio.CancelledError):
+            while True:
+                at_once = await self._wait()
+                try:
+                    seen = await asyncio.to_thread(lambda: [one.look() for one in self._watched])
+                    self.take(seen, loop.time(), at_once)
+                except Exception:
+                    log.exception("files of keys could not be looked at; what is in use stays")
+
+    def take(self, seen: Sequence[tuple[Sight, tuple[str, ...]]], now: float, at_once: bool) -> None:
+        """What a look at `now` saw, in the order of the kinds."""
+        for one, (sight, texts) in zip(self._watched, seen, strict=True):
+            if one.settling.see(sight, now, at_once):
+                self._change(one, sight, texts)
+
+    def _change(self, one: _Watched, sight: Sight, texts: tuple[str, ...]) -> None:
+        setting = one.kind.setting
+        try:
+            if sight.text is None:
+                raise ConfigError(sight.fault)
+            words = one.kind.take(texts)
+        except ConfigError as error:
+            one.stale = True
+            log.warning("%s: %s; what was there before is in use", setting, error)
+            self._told(setting, REFUSED)
+        else:
+            one.stale = False
+            log.info("%s: %s", setting, words)
+            self._told(setting, APPLIED)
+
+    async def _wait(self) -> bool:
+        """Until it is time or somebody asks; whether somebody did."""
+        pause_s = self._every_s or None
+        if any(one.settling.unsettled for one in self._watched):
+            pause_s = min(SETTLE_S, self._every_s or SETTLE_S)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(pause_s):
+                await self._asked.wait()
+        asked = self._asked.is_set()
+        self._asked.clear()
+        return asked

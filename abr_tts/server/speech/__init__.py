@@ -1,0 +1,3 @@
+"""
+One utterance, from its text or clip to its messages.
+"""

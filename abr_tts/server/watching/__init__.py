@@ -1,0 +1,3 @@
+"""
+What operators see: metrics, logs, pages, memory.
+"""
