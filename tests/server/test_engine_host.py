@@ -8,8 +8,9 @@ import aiohttp
 import pytest
 
 from abr_tts.engine.parent import BUSY
+from abr_tts.errors import ConfigError
 from abr_tts.server.app import Server
-from abr_tts.server.config import ConfigError, EngineSettings, Settings, load
+from abr_tts.server.config import EngineSettings, Settings, load
 from abr_tts.server.speech.synthesis import _spec, threads
 from abr_tts.wire import messages as m
 
