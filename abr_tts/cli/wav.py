@@ -10,17 +10,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import struct
 import wave
 from typing import BinaryIO, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-Int16 = npt.NDArray[np.int16]
+from ..audio.wav import header
 
-UNKNOWN = 0xFFFF_FFFF
-"""Size of a chunk that ends with the stream: what ffmpeg writes to pipes."""
+Int16 = npt.NDArray[np.int16]
 
 
 class Output(Protocol):
@@ -38,8 +36,7 @@ class Output(Protocol):
 
 def pipe_header(rate: int) -> bytes:
     """The header of a WAV stream of unknown length: 44 bytes, PCM, 16 bits, mono, `rate` Hz."""
-    form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, rate, 2 * rate, 2, 16)
-    return struct.pack("<4sI4s", b"RIFF", UNKNOWN, b"WAVE") + form + struct.pack("<4sI", b"data", UNKNOWN)
+    return header(rate)
 
 
 def pcm_bytes(samples: Int16) -> bytes:
