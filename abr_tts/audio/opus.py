@@ -278,6 +278,15 @@ class Decoder(_Codec):
             raise ValueError(f"can conceal 1 to {LONGEST_PACKET} frames, not {frames}")
         return self._run(None, frames * self._frame)
 
+    def copy(self) -> Decoder:
+        """
+        Another decoder in the same state, for what may not have been: a state is one block of memory
+        that may be copied (opus.h, "OpusDecoder").
+        """
+        twin = Decoder(self.library, self.rate)
+        ctypes.memmove(twin._open(), self._open(), self.library.handle.opus_decoder_get_size(1))
+        return twin
+
     def recover(self, packet: bytes) -> NDArray[np.float32]:
         """
         The lost frame of 20 ms before `packet`, from the copy that `packet` carries (`loss_percent` of

@@ -33,15 +33,27 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "say",
         help="speak a text",
-        description="Speak a text. Without --url a server is started for it, without -o it is played.",
+        description="Speak a text. Without --url a server is started for it, without -o it is played: by a "
+        "program that the system has, or with --play by PortAudio.",
     )
     parser.add_argument("text", nargs="*", help='what to say; "-" or nothing reads standard input (UTF-8)')
-    parser.add_argument(
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
         "-o",
         "--output",
         metavar="FILE",
         help="write a WAV file, 16 bits mono; - writes it to standard output as it arrives (into a pipe "
         "with the longest length in its header, since the true one is not known yet)",
+    )
+    where.add_argument(
+        "--play",
+        action="store_true",
+        help="play it through the sound device, as it comes; needs pip install 'abr-tts[live]'",
+    )
+    parser.add_argument(
+        "--device",
+        metavar="NAME",
+        help="of --play: a part of a device's name, or its number; the system's own",
     )
     parser.add_argument("--url", help="server: ws://host:port or wss://host")
     parser.add_argument("--voice", help="see abr-tts voices")
@@ -60,6 +72,12 @@ def add(subparsers: Any) -> None:
         "--rate", type=_rate, metavar="HZ", help="sample rate of the output; the engine's if not given"
     )
     parser.add_argument("--realtime", action="store_true", help="take a frame every 20 ms, and count stalls")
+    parser.add_argument(
+        "--live",
+        action="store_true",
+        help="as --realtime, and rather in time than whole: slower while little is held, short gaps bridged, "
+        "what is over 2 s late dropped",
+    )
     parser.add_argument("--api-key", metavar="KEY", help=f"better in the environment as {KEY_VARIABLE}")
     add_trust(parser)
     told = parser.add_mutually_exclusive_group()
@@ -76,9 +94,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Speak; 0 when all of it was heard."""
     if arguments.json and arguments.output == "-":
         raise Failure("--json and -o - both want standard output; write the sound to a file", status=2)
+    if arguments.device is not None and not arguments.play:
+        raise Failure("--device is of --play", status=2)
     trusted = context_of(arguments)
     text = _text(arguments.text)
-    output = output_of(arguments.output)
+    output = _loudspeaker(arguments.device) if arguments.play else output_of(arguments.output)
     asyncio.run(_say(arguments, text, output, trusted))
     return 0
 
@@ -99,6 +119,7 @@ async def _say(
         key = arguments.api_key or os.environ.get(KEY_VARIABLE)
         client = await stack.enter_async_context(Client(url, api_key=key, ssl=trusted))
         progress = Progress(not (arguments.json or arguments.quiet))
+        in_time = arguments.realtime or arguments.play or arguments.live
         speech = client.speak(
             text,
             voice=arguments.voice,
@@ -107,8 +128,9 @@ async def _say(
             rung=arguments.rung,
             policy=arguments.policy,
             out_rate=arguments.rate,
-            realtime=arguments.realtime,
-            whole=isinstance(output, WavFile) and not arguments.realtime,
+            realtime=in_time,
+            live=arguments.live,
+            whole=isinstance(output, WavFile) and not in_time,
             instruct=arguments.instruct,
             events=progress.note,
         )
@@ -172,6 +194,13 @@ def output_of(name: str | None) -> Output:
         return WavFile(_checked(name))
     except OSError as fault:
         raise Failure(f"{name} cannot be written: {fault.strerror or fault}") from None
+
+
+def _loudspeaker(device: str | None) -> Output:
+    """The sound device; its lack is told before anything is asked of a server."""
+    from ..client.loudspeaker import Loudspeaker
+
+    return Loudspeaker(int(device) if device and device.isdecimal() else device)
 
 
 def _checked(name: str) -> str:

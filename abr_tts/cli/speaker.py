@@ -61,7 +61,7 @@ def find() -> Program:
     names = ", ".join(program.name for program in PROGRAMS)
     raise Failure(
         f"no program that plays sound is on PATH ({names}): install one, such as alsa-utils, "
-        "or write a file with -o out.wav"
+        "or pip install 'abr-tts[live]' and say --play, or write a file with -o out.wav"
     )
 
 

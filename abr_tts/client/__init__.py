@@ -4,10 +4,21 @@ The asyncio client: `Client` connects, `Client.speak` gives a `Speech` to iterat
 It looks at units, errors, audio, wire and stream; it must not know the server or engines.
 """
 
+from ..stream.live import Live
 from .client import Client
-from .events import Event, Reconnected, Reconnecting
+from .events import Event, Expired, Reconnected, Reconnecting
 from .pool import ClientPool
 from .speech import Speech
 from .stats import SpeechStats
 
-__all__ = ["Client", "ClientPool", "Event", "Reconnected", "Reconnecting", "Speech", "SpeechStats"]
+__all__ = [
+    "Client",
+    "ClientPool",
+    "Event",
+    "Expired",
+    "Live",
+    "Reconnected",
+    "Reconnecting",
+    "Speech",
+    "SpeechStats",
+]

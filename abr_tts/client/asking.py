@@ -32,6 +32,8 @@ class Asking:
         self.handle: int | None = None
         """Its number on the connection, once it has started there."""
         self._token = ""
+        self.said = 0
+        """Characters of the text that servers before this one have spoken."""
         self._ended = not request.open
         self._known = True
         """The server takes text: it was asked, and is not about to say how much it has."""
@@ -59,6 +61,22 @@ class Asking:
         self._known = True
         return self._behind(message.chars)
 
+    def elsewhere(self, chars: int, voice: str | None = None) -> bool:
+        """
+        This server speaks `chars` more of the text and then stops; the rest is to be asked of another.
+
+        Args:
+            voice: that spoke, for where none was asked for: the rest alone might get another.
+
+        Returns:
+            Whether there is a rest, or may be.
+        """
+        self.said += chars
+        self._token = ""
+        if voice and self._request.voice is None:
+            self._request = replace(self._request, voice=voice)
+        return not self._ended or bool(self._text.text[self.said :].strip())
+
     def lost(self) -> None:
         """The connection is gone."""
         self.handle, self._known = None, False
@@ -76,13 +94,18 @@ class Asking:
             return [m.Attach(self.stream_id, self._token, wanted, played)]
         self.stream_id, self._known = str(uuid.uuid4()), True
         start = replace(self._request, stream_id=self.stream_id)
-        whole = self._ended and len(self._text.text) <= PIECE_CHARS
-        if whole:
-            return [replace(start, text=self._text.text, open=False)]
+        rest = self._text.text[self.said :]
+        if self._ended and len(rest) <= PIECE_CHARS:
+            return [replace(start, text=rest, open=False)]
         return [replace(start, text="", open=True), *self._behind(0)]
 
     def _behind(self, chars: int) -> list[m.Message]:
-        rest = self._text.text[chars:]
+        rest = self._text.text[self.said + chars :]
         pieces = [rest[at : at + PIECE_CHARS] for at in range(0, len(rest), PIECE_CHARS)]
         messages: list[m.Message] = [m.Text(self.ref, piece) for piece in pieces]
         return [*messages, m.TextEnd(self.ref)] if self._ended else messages
+
+    def unwanted(self) -> list[m.Message]:
+        """What ends it on another connection, if a server holds it (SPEC.md, Reconnect and resume)."""
+        attach = m.Attach(self.stream_id, self._token, (), 0)
+        return [attach, m.Cancel(self.stream_id)] if self._token else []

@@ -12,6 +12,7 @@ import ssl as tls
 import uuid
 from collections.abc import AsyncIterable, AsyncIterator, Callable
 from types import TracebackType
+from typing import TypedDict
 
 import aiohttp
 
@@ -27,6 +28,8 @@ from ..errors import (
     MissingDependency,
     WrongState,
 )
+from ..stream.live import Live
+from ..stream.live_player import LivePlayer
 from ..stream.player import Player
 from ..stream.playout import AS_FAST_AS_POSSIBLE, START_TICKS
 from ..wire.messages import AudioStart, Hello, StreamStart, Welcome
@@ -51,6 +54,14 @@ longer than most tunnels; a server keeps a stream for 60 s by default."""
 
 PCM_CODECS = ("pcm16", "ulaw")
 """Codecs that are played without libopus."""
+
+
+class Listener(TypedDict):
+    """Arguments of a `Speech`: how it is heard."""
+
+    player: Player
+    another: Callable[[int | None], Player]
+    realtime: bool
 
 
 class Client:
@@ -148,6 +159,7 @@ class Client:
         policy: str | None = None,
         out_rate: int | None = None,
         realtime: bool = False,
+        live: bool | Live = False,
         whole: bool = False,
         instruct: str | None = None,
         events: Callable[[Event], None] | None = None,
@@ -164,9 +176,9 @@ class Client:
             out_rate: Hz of the samples handed out, a multiple of 50; the engine's when None.
             whole: it is to be kept: all of it at the policy's best rung, as fast as the link carries it.
             realtime: a frame every 20 ms, as a sound card would, not as soon as it is there; stalls count.
+            live: as `realtime`, rather in time than whole: slower, bridged, dropped as `Live` says.
             instruct: how to speak, in words, for engines that follow them.
-            events: called with `Track`, `Switch`, `Mark` and warnings (`Error`) as they arrive, and with
-                `Reconnecting` and `Reconnected` when the connection is lost and is back.
+            events: called with each `Event` as it comes; warnings are an `Error`.
 
         Returns:
             An async iterator of int16 arrays. Iterate it or cancel it: a speech that nobody
@@ -177,8 +189,7 @@ class Client:
             ConnectionLost, ConnectionFault: the connection has ended.
             ValueError: an `out_rate` that does not divide into frames.
         """
-        line = self._open_line()
-        player = self._player(out_rate, realtime)
+        line, listener = self._open_line(), self._listener(out_rate, realtime, live)
         pieces = _in_pieces(text) if isinstance(text, str) and len(text) > PIECE_CHARS else text
         request = StreamStart(
             stream_id=str(uuid.uuid4()),
@@ -192,7 +203,7 @@ class Client:
             mode="whole" if whole else "stream",
             instruct=instruct,
         )
-        speech = Speech(line, request, player, realtime=realtime, events=events)
+        speech = Speech(line, request, **listener, events=events)
         line.open(speech, request)
         if not isinstance(pieces, str):
             speech.feed(pieces)
@@ -232,12 +243,12 @@ class Client:
             ConnectionLost, ConnectionFault: the connection has ended.
             ValueError: samples of another type or shape.
         """
-        pump, encoder = self._connected(), self._encoder(codec, rate)
+        encoder = self._encoder(codec, rate)
         request = AudioStart(
             str(uuid.uuid4()), encoder.form.codec, encoder.form.rate,
             consent=consent, voice=name, text=text, language=language,
         )  # fmt: skip
-        upload = Upload(request)
+        pump, upload = await self._open_line().turn(), Upload(request)
         pump.open(upload, request)
         pump.send_clip(Uplink(pump, request, encoder, rate, samples), upload.give_up)
         try:
@@ -257,6 +268,7 @@ class Client:
         policy: str | None = None,
         out_rate: int | None = None,
         realtime: bool = False,
+        live: bool | Live = False,
         whole: bool = False,
         events: Callable[[Event], None] | None = None,
     ) -> Speech:
@@ -266,7 +278,7 @@ class Client:
         Args:
             samples, rate, codec: as of `add_voice`; at most 30 s.
             voice: who says it; the engine's first when None.
-            speed, rung, policy, out_rate, realtime, whole, events: as of `speak`.
+            speed, rung, policy, out_rate, realtime, live, whole, events: as of `speak`.
 
         Returns:
             As `speak`. It sounds once all samples are sent.
@@ -274,8 +286,7 @@ class Client:
         Raises:
             As `speak`; the server's reasons while it is heard, as of `add_voice`.
         """
-        pump, encoder = self._connected(), self._encoder(codec, rate)
-        player = self._player(out_rate, realtime)
+        line, encoder = self._open_line(), self._encoder(codec, rate)
         wishes = StreamStart(
             str(uuid.uuid4()), open=True, voice=voice, speed=speed, rung=rung, policy=policy,
             mode="whole" if whole else "stream",
@@ -284,9 +295,13 @@ class Client:
             wishes.stream_id, encoder.form.codec, encoder.form.rate, purpose="conversion", voice=voice,
             speed=speed, rung=rung, policy=policy, mode=wishes.mode,
         )  # fmt: skip
-        speech = Speech(self._open_line(), wishes, player, realtime=realtime, events=events)
-        pump.open(speech, request)
-        pump.send_clip(Uplink(pump, request, encoder, rate, samples), speech.cancel_with)
+        speech = Speech(line, wishes, **self._listener(out_rate, realtime, live), events=events)
+
+        def begin(pump: Pump) -> None:
+            pump.open(speech, request)
+            pump.send_clip(Uplink(pump, request, encoder, rate, samples), speech.cancel_with)
+
+        line.in_turn(begin, speech)
         return speech
 
     @property
@@ -304,12 +319,18 @@ class Client:
             raise RuntimeError("the client is not connected; use it in `async with`")
         return self._line
 
-    def _connected(self) -> Pump:
-        return self._open_line().connected()
+    def _listener(self, out_rate: int | None, realtime: bool, live: bool | Live) -> Listener:
+        """What a speech needs to be heard; a further part of it has the rate of the first."""
+        wishes = Live() if live is True else live or None
+        timed = realtime or wishes is not None
+        start_ticks = START_TICKS if timed else AS_FAST_AS_POSSIBLE
 
-    def _player(self, out_rate: int | None, realtime: bool) -> Player:
-        start_ticks = START_TICKS if realtime else AS_FAST_AS_POSSIBLE
-        return Player(self._library, out_rate, start_ticks=start_ticks)
+        def make(rate: int | None) -> Player:
+            if wishes:
+                return LivePlayer(wishes, self._library, rate, start_ticks=start_ticks)
+            return Player(self._library, rate, start_ticks=start_ticks)
+
+        return Listener(player=make(out_rate), another=make, realtime=timed)
 
     def _encoder(self, codec: str, rate: int) -> ClipEncoder:
         return ClipEncoder("pcm16" if self._library is None else codec, rate, self._library)
@@ -324,7 +345,8 @@ class Client:
             async with asyncio.timeout(self._connect_s):
                 url = await with_ticket(self._url, self._ticket)
                 socket = await dial(session, url, api_key=self._api_key, ssl=self._tls)
-                pump = Pump(socket, self._where, self._open_line().lose)
+                line = self._open_line()
+                pump = Pump(socket, self._where, line.lose, line.away)
                 try:
                     await self._greet(pump)
                 except BaseException:

@@ -52,7 +52,7 @@ class HeardText:
             self._marks.append(mark)
 
     def end(self, ticks: int) -> None:
-        """The speech is so long."""
+        """The speech is so long, or what one server speaks of it."""
         self._end = ticks
 
     def clause_at(self, ticks: int) -> int:
@@ -82,7 +82,9 @@ class HeardText:
 
     def _until(self, index: int) -> int | None:
         """Where the clause ends; None if that is not known yet."""
-        return self._marks[index + 1].pts if index + 1 < len(self._marks) else self._end
+        if index + 1 < len(self._marks):
+            return self._marks[index + 1].pts
+        return self._end if self._end is not None and self._end > self._marks[index].pts else None
 
     def _pace(self, index: int) -> float:
         """Ticks a letter took in the clauses before this one."""

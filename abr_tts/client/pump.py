@@ -10,13 +10,14 @@ stays ended: whoever wants to go on opens another pump.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Callable
 from typing import TypeAlias
 
 import aiohttp
 
-from ..errors import CONNECTION, STREAM, AbrError, ConnectionLost
+from ..errors import CONNECTION, STREAM, AbrError, Busy, ConnectionLost
 from ..stream.reporter import Position, Reporter
 from ..wire.connection import Connection, Received
 from ..wire.limits import Limits
@@ -26,6 +27,7 @@ from ..wire.messages import (
     Cancel,
     Error,
     FlowControl,
+    GoingAway,
     Hello,
     Message,
     StreamStart,
@@ -40,6 +42,8 @@ from .uplink import Uplink, Upload
 
 GOODBYE_S = 1.0
 """Seconds that the last messages may take to reach the socket when the client closes."""
+
+Away: TypeAlias = Callable[["Pump"], None]
 
 Ended: TypeAlias = Callable[["Pump", list[Speech], Exception, int | None], None]
 
@@ -56,12 +60,19 @@ class Pump:
         where: the server's name for sentences, such as `localhost:8765`.
         ended: called once at the end: with the speeches that may go on elsewhere, why it ended, and
             the WebSocket's close code; they fail if nobody is called.
+        away: called when the server says that it stops.
     """
 
     def __init__(
-        self, socket: aiohttp.ClientWebSocketResponse, where: str, ended: Ended | None = None
+        self,
+        socket: aiohttp.ClientWebSocketResponse,
+        where: str,
+        ended: Ended | None = None,
+        away: Away | None = None,
     ) -> None:
-        self._socket, self._where, self._ended = socket, where, ended
+        self._socket, self._where, self._ended, self._away = socket, where, ended, away
+        self.leaving = False
+        """The server has said that it stops."""
         self._loop = asyncio.get_running_loop()
         self._connection = Connection("client", self.now(), LIMITS)
         self._reporter = Reporter(self.now())
@@ -89,6 +100,10 @@ class Pump:
     def speeches(self) -> int:
         """Speeches under way."""
         return len(self._speeches)
+
+    def has(self, speech: Speech) -> bool:
+        """Whether this speech is under way here."""
+        return self._speeches.get(speech.stream_id) is speech
 
     def open(self, speech: Speech | Upload, request: StreamStart | AudioStart) -> None:
         """
@@ -173,13 +188,13 @@ class Pump:
         """Seconds on the event loop's monotonic clock."""
         return self._loop.time()
 
-    def send(self, message: Message) -> None:
+    def send(self, message: Message, speech: Speech | None = None) -> None:
         """Queue a message; after the end of the connection it goes nowhere."""
         if self.lost is None:
             self._connection.send(message)
             self._flush()
 
-    async def flushed(self) -> None:
+    async def flushed(self, speech: Speech | None = None) -> None:
         """Wait until the queue is handed to the socket."""
         await self._empty.wait()
 
@@ -196,6 +211,23 @@ class Pump:
             self._reporter.close(speech.handle)
             self._connection.release(speech.stream_id)
             self._flush()
+
+    def move(self, speech: Speech) -> None:
+        """The rest of a speech is to be asked for elsewhere, which is not this one's affair."""
+        speech.fail(ConnectionLost(f"{self._where} stops, and this client has no other connection"))
+
+    def disown(self, words: list[Message]) -> None:
+        """End a stream that another connection had, and that nobody here waits for."""
+        with contextlib.suppress(AbrError):
+            for message in words:
+                self.send(message)
+
+    def let_go(self, speech: Speech) -> None:
+        """Forget a speech of which the server has no more; not a word of it is said."""
+        if self._speeches.pop(speech.stream_id, None) and speech.handle is not None:
+            self._reporter.close(speech.handle)
+        self._connection.release(speech.stream_id)
+        self._flush()
 
     # ------------------------------------------------------------ in
 
@@ -232,15 +264,27 @@ class Pump:
             self._last_words = from_wire(message)
         elif isinstance(message, FlowControl) and message.stream is None:
             self.requests.told(message.rate, message.retry_after, now)
+        elif isinstance(message, GoingAway):
+            self.leaving = True
+            if self._away:
+                self._away(self)
         if stream_id is None or stream_id not in self._speeches:
             return
         if stream_id in self._uplinks:
             self._uplinks[stream_id][0].on_message(message)
-        if isinstance(message, StreamStarted) and isinstance(self._speeches[stream_id], Speech):
+        speech = self._speeches[stream_id]
+        if isinstance(message, StreamStarted) and isinstance(speech, Speech):
             self._reporter.open(message.stream, now)
         elif isinstance(message, Audio):
             self._reporter.audio(message.stream, message.track, message.pts, now)
-        self._speeches[stream_id].on_message(message, size)
+        elif isinstance(speech, Speech) and stream_id not in self._uplinks and self._is_refused(message):
+            return speech.refused_here()
+        speech.on_message(message, size)
+
+    def _is_refused(self, message: Message) -> bool:
+        """Whether the server stops and will not begin with a stream (protocol/SPEC.md, Moving)."""
+        busy = isinstance(message, Error) and message.scope == STREAM and message.code == Busy.code
+        return busy and self.leaving and self._ended is not None
 
     # ------------------------------------------------------------ out
 

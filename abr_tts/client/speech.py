@@ -18,13 +18,14 @@ import numpy.typing as npt
 from ..errors import NOTHING, PlayoutError
 from ..stream.player import Player
 from ..stream.reporter import Position
-from ..units import samples_to_ticks, seconds_to_ticks
+from ..units import samples_to_ticks, seconds_to_ticks, ticks_to_seconds
 from ..wire import messages as m
 from .asking import Asking
 from .clock import FrameClock
-from .events import Event, Reconnected, Reconnecting
+from .events import Event, Expired, in_whole
 from .faults import from_wire
 from .heard import HeardText
+from .parts import Parts
 from .stats import SpeechStats
 
 FRAMES_A_TURN = 8
@@ -44,11 +45,14 @@ class Link(Protocol):
     def now(self) -> float:
         """Seconds on the client's monotonic clock."""
 
-    def send(self, message: m.Message) -> None:
-        """Queue a message."""
+    def send(self, message: m.Message, speech: Speech | None = None) -> None:
+        """Queue a message about the speech."""
 
-    async def flushed(self) -> None:
+    async def flushed(self, speech: Speech | None = None) -> None:
         """Wait until what was queued is handed to the socket."""
+
+    def move(self, speech: Speech) -> None:
+        """The server is done with the speech, but not the speech: ask for the rest elsewhere."""
 
     def settled(self, speech: Speech) -> None:
         """The speech is over, one way or another: tell the server, and forget it."""
@@ -73,9 +77,11 @@ class Speech:
         *,
         realtime: bool = False,
         events: Callable[[Event], None] | None = None,
+        another: Callable[[int | None], Player] | None = None,
     ) -> None:
         self.stats = SpeechStats()
-        self._link, self._player, self._events = link, player, events
+        self._link, self._events = link, events
+        self._player = Parts(player, another)
         self._text = HeardText(request.text)
         self._asking = Asking(request, self._text)
         self.received = False
@@ -136,7 +142,7 @@ class Speech:
 
     def heard_at(self, seconds: float) -> int:
         """As `heard`, when only the first `seconds` of what was handed out have sounded."""
-        return min(self.heard, self._heard_by(seconds_to_ticks(seconds)))
+        return min(self.heard, self._heard_by(self._player.media_at(seconds_to_ticks(seconds))))
 
     @property
     def rest(self) -> str:
@@ -144,8 +150,11 @@ class Speech:
         The text from the clause on that has not come to its end: what to ask for where a server cannot
         go on (`ResumeLost`). What was heard of that clause is then heard again.
         """
-        reach = self._player.played + seconds_to_ticks(self._player.buffer_ms / 1000)
-        return "" if self.stats.complete else self._text.text[self._text.clause_at(reach) :]
+        if self.stats.complete:
+            return ""
+        reach = self._player.played + seconds_to_ticks((self._player.buffer_ms + 1) / 1000)
+        before = self._asking.said if reach >= self._player.begins else 0
+        return self._text.text[max(before, self._text.clause_at(reach)) :]
 
     def _heard_by(self, ticks: int) -> int:
         player = self._player
@@ -185,7 +194,7 @@ class Speech:
         """
         self._over = True
         if not self._settled:
-            self._link.send(m.Cancel(self._asking.ref))
+            self._link.send(m.Cancel(self._asking.ref), self)
             self._settle()
         self.stats.heard = self.heard
         return self.stats.heard
@@ -244,8 +253,17 @@ class Speech:
         stats.rungs = dict(self._player.seconds_played)
         stats.switches, stats.stalls = self._player.switches, self._player.stalls
         stats.stall_ms = self._player.stall_ms
+        self._note_lateness()
         self._note_end()
         return frame
+
+    def _note_lateness(self) -> None:
+        late, stats = self._player.lateness, self.stats
+        dropped_ms = late.expired_ms - stats.expired_ms
+        stats.slowed_ms, stats.concealed_ms = late.slowed_ms, late.concealed_ms
+        stats.expired_ms = late.expired_ms
+        if dropped_ms > 0:
+            self.happened(Expired(ticks_to_seconds(self._player.played), dropped_ms / 1000))
 
     # ------------------------------------------------------------ the client's side
 
@@ -277,18 +295,23 @@ class Speech:
         """Something on this side went wrong: stop the stream, and raise it to the listener."""
         if not self._settled:
             self._fault = fault
-            self._link.send(m.Cancel(self._asking.ref))
+            self._link.send(m.Cancel(self._asking.ref), self)
             self._settle()
 
     def lost(self) -> None:
         """The connection is lost, and another one will come: what is held is heard meanwhile."""
         self._asking.lost()
 
+    def unwanted(self) -> list[m.Message]:
+        """What ends it on another connection, if it was cancelled without one."""
+        return self._asking.unwanted()
+
     def again(self) -> list[m.Message]:
         """What asks for the rest on another connection."""
-        return self._asking.again(self._player.wanted, self._player.played)
+        player = self._player.receiving
+        return self._asking.again(player.wanted, player.played)
 
-    def happened(self, event: Reconnecting | Reconnected) -> None:
+    def happened(self, event: Event) -> None:
         """Tell whoever listens to events; what that raises is raised to the listener."""
         try:
             if self._events and not self._settled:
@@ -298,47 +321,57 @@ class Speech:
 
     def position(self) -> Position:
         """What the next report says."""
-        player = self._player
-        return Position(
-            played=player.played,
-            buffer_ms=player.buffer_ms,
-            stalls=player.stalls,
-            stall_ms=player.stall_ms,
-            highest=player.highest,
-            complete=player.finished,
-        )
+        return self._player.position
 
     def _accept(self, message: m.Message) -> None:
         if isinstance(message, m.Error) and message.scope != NOTHING:
             return self.fail(from_wire(message))
         self._player.on_message(message)
+        event = in_whole(message, self._player.begins, self._asking.said)
         if isinstance(message, m.StreamStarted):
-            self.stats.voice, self.stats.sample_rate = message.voice, self._player.out_rate or 0
-            self._say(self._asking.started(message))
-            if self._told_pause:
-                self._say([(m.Pause if self._player.paused else m.Resume)(message.stream)])
+            self._note_start(message)
         elif isinstance(message, m.Audio):
             self._note_audio(message)
-        elif isinstance(message, m.Mark):
-            self._text.mark(message)
+        elif isinstance(event, m.Mark):
+            self._text.mark(event)
         elif isinstance(message, m.StreamEnd):
-            self.received = True
-            self._text.end(samples_to_ticks(message.length, message.sample_rate))
-        if isinstance(message, m.Track | m.Switch | m.Mark | m.Error) and self._events:
-            self._events(message)
+            self._note_length(message)
+        if isinstance(event, m.Track | m.Switch | m.Mark | m.Error) and self._events:
+            self._events(event)
         self._note_end()
+
+    def _note_start(self, message: m.StreamStarted) -> None:
+        self.stats.voice, self.stats.sample_rate = message.voice, self._player.receiving.out_rate or 0
+        self._say(self._asking.started(message))
+        if self._told_pause:
+            self._say([(m.Pause if self._player.paused else m.Resume)(message.stream)])
+
+    def _note_length(self, message: m.StreamEnd) -> None:
+        ticks = samples_to_ticks(message.length, message.sample_rate)
+        moved = message.reason == m.MOVED and self._player.can_grow
+        if moved and self._asking.elsewhere(message.chars, self.stats.voice):
+            self._player.grow(ticks)
+            self._text.end(self._player.begins)
+            return self._link.move(self)
+        self.received = True
+        self._text.end(self._player.begins + ticks)
+
+    def refused_here(self) -> None:
+        """A server that stops has not begun: all of what it was asked is to be asked elsewhere."""
+        self._asking.elsewhere(0)
+        self._link.move(self)
 
     def _note_audio(self, message: m.Audio) -> None:
         if self.stats.first_audio_ms is None:
             self.stats.first_audio_ms = self._ms()
-        if message.pts - self._player.played > MOST_AHEAD_TICKS:
+        if message.pts - self._player.receiving.played > MOST_AHEAD_TICKS:
             raise PlayoutError("the server sends on without regard to what was played", "too_far_ahead")
 
     async def _feed(self, text: AsyncIterable[str]) -> None:
         try:
             async for piece in text:
                 self._say(self._asking.add(piece))
-                await self._link.flushed()
+                await self._link.flushed(self)
             self._say(self._asking.end())
         except Exception as fault:
             self.cancel_with(fault)
@@ -349,7 +382,7 @@ class Speech:
     def _say(self, messages: list[m.Message]) -> None:
         for message in messages:
             if not self._settled:
-                self._link.send(message)
+                self._link.send(message, self)
 
     def _note_end(self) -> None:
         if self._player.finished and not self._over:

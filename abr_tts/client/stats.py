@@ -22,7 +22,7 @@ class SpeechStats:
     first_sound_ms: float | None = None
     """Request to the first frame handed to the listener."""
     seconds: float = 0.0
-    """Speech handed out."""
+    """Sound handed out; but for live mode, that is the speech heard."""
     rungs: dict[str, float] = field(default_factory=dict)
     """Seconds of speech by the rung that was heard."""
     switches: int = 0
@@ -30,6 +30,12 @@ class SpeechStats:
     stalls: int = 0
     """Times that the listener ran out of speech; only a real-time listener can."""
     stall_ms: float = 0.0
+    slowed_ms: float = 0.0
+    """Live mode, as the next two: sound added by slower speech."""
+    concealed_ms: float = 0.0
+    """Sound made up over gaps."""
+    expired_ms: float = 0.0
+    """Speech that was too late, and dropped."""
     bytes: int = 0
     """WebSocket payload of this stream's messages."""
     heard: int = 0

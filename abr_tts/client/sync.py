@@ -13,14 +13,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from types import TracebackType
 from typing import Any, TypeVar
 
+from ..wire.messages import Welcome
 from .client import Client as AsyncClient
 from .speech import Int16
 from .speech import Speech as AsyncSpeech
 from .stats import SpeechStats
+from .uplink import Samples
 
 T = TypeVar("T")
 
@@ -71,6 +73,23 @@ class Client:
 
         return Speech(self, self.wait(ask()))
 
+    def add_voice(self, name: str, samples: Samples, rate: int, **wishes: Any) -> float:
+        """Make a voice of somebody's speech, as the asyncio client's `add_voice`."""
+        return self.wait(self._client.add_voice(name, samples, rate, **wishes))
+
+    def convert(self, samples: Samples, rate: int, **wishes: Any) -> Speech:
+        """Say what is said in `samples` in another voice, as the asyncio client's `convert`."""
+
+        async def ask() -> AsyncSpeech:
+            return self._client.convert(samples, rate, **wishes)
+
+        return Speech(self, self.wait(ask()))
+
+    @property
+    def welcome(self) -> Welcome | None:
+        """What the server said of itself and its limits."""
+        return self._client.welcome
+
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """Do it on the client's own loop, and wait for what comes of it."""
         done = asyncio.run_coroutine_threadsafe(work, self._loop)
@@ -104,6 +123,29 @@ class Speech:
         return self._speech.stats
 
     @property
+    def sample_rate(self) -> int:
+        """Hz of the samples handed out; 0 until the stream has started."""
+        return self._speech.sample_rate
+
+    @property
+    def rung(self) -> str:
+        """The rung of the frame handed out last."""
+        return self._speech.rung
+
+    @property
+    def heard(self) -> int:
+        """Characters of the text that were heard."""
+        return self._speech.heard
+
+    def pause(self) -> None:
+        """Hand out nothing more, after a frame that fades out, until another thread calls `resume`."""
+        self._do(self._speech.pause)
+
+    def resume(self) -> None:
+        """Go on with the sample after the last."""
+        self._do(self._speech.resume)
+
+    @property
     def heard_text(self) -> str:
         """The text that was heard."""
         return self._speech.heard_text
@@ -127,11 +169,15 @@ class Speech:
 
     def cancel(self) -> None:
         """Stop. After the end it does nothing."""
+        self._do(self._speech.cancel)
 
-        async def stop() -> None:
-            self._speech.cancel()
+    def _do(self, act: Callable[[], object]) -> None:
+        """On the client's own loop, where alone a speech may be touched."""
 
-        self._client.wait(stop())
+        async def acting() -> None:
+            act()
+
+        self._client.wait(acting())
 
 
 def speak(url: str, text: str | Iterable[str], **wishes: Any) -> Iterator[Int16]:

@@ -94,17 +94,47 @@ class TrackDecoder:
             LookupError: its packet is not here, or is gone.
         """
         self.advance(pts + FRAME_TICKS)
+        before, here = self._around(pts)
+        after = self._silence if last else self._decoded_frame(pts + FRAME_TICKS)
+        return self._resampled(before, here, here[::-1] if after is None else after)
+
+    def _around(self, pts: int) -> tuple[Float32, Float32]:
+        """The frame before `pts`, or what stands for it, and the one at `pts`."""
         here = self._decoded_frame(pts)
         if here is None:
             raise LookupError(f"no frame at pts {pts}")
-        if self.rate == self._out_rate:
-            return here
-        before, after = self._decoded_frame(pts - FRAME_TICKS), self._decoded_frame(pts + FRAME_TICKS)
+        before = self._decoded_frame(pts - FRAME_TICKS)
         if before is None:
             before = here[::-1] if pts else self._silence
-        if last or after is None:
-            after = self._silence if last else here[::-1]
+        return before, here
+
+    def _resampled(self, before: Float32, here: Float32, after: Float32) -> Float32:
+        if self.rate == self._out_rate:
+            return here
         return resample_window(before, here, after, self.rate, self._out_rate, self._resampler)
+
+    @property
+    def conceals(self) -> bool:
+        """Whether it can make up what is missing: only Opus can."""
+        return self._opus is not None
+
+    def bridge(self, pts: int, count: int) -> list[Float32]:
+        """
+        The frame at `pts`, the last one here, and `count` frames that libopus makes up to follow it.
+
+        The decoder itself does not move: what is late is decoded as if nothing had been made up.
+
+        Returns:
+            count + 1 arrays as of `frame`.
+        """
+        assert self._opus is not None, "only Opus conceals"
+        self.advance(pts)
+        before, here = self._around(pts)
+        twin = self._opus.copy()
+        made = twin.conceal(count + 1).reshape(count + 1, self._size)
+        twin.close()
+        sounds = [before, here, *made]
+        return [self._resampled(*sounds[at - 1 : at + 2]) for at in range(1, count + 2)]
 
     def close(self) -> None:
         """Free the decoder."""

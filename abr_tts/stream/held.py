@@ -146,9 +146,12 @@ class Held:
 
     def reach(self, pts: int, rank: int | None = None) -> int:
         """The pts up to which frames are held without a hole from `pts` on, by any track (of `rank`)."""
-        tracks = [track for track in self if rank is None or track.rank == rank]
-        while ahead := [track.next for track in tracks if track.holds(pts)]:
-            pts = max(ahead)
+        goes_on = True
+        while goes_on:
+            goes_on = False
+            for track in self._tracks.values():
+                if track.start <= pts < track.next and rank in (None, track.rank):
+                    pts, goes_on = track.next, True
         return pts
 
     def in_force(self, rank: int, pts: int, until: int) -> HeldTrack | None:
@@ -156,11 +159,18 @@ class Held:
         Of the tracks of `rank` that hold the frames from `pts` to `until` (inclusive), the one
         whose turn it is: the newest that wins by now, else the oldest.
         """
-        able = [t for t in self if t.rank == rank and t.holds(pts) and t.holds(until)]
-        return next((t for t in reversed(able) if t.at <= pts), able[0] if able else None)
+        oldest = newest = None
+        for track in self._tracks.values():
+            if track.rank == rank and track.start <= pts and until < track.next:
+                oldest = oldest or track
+                if track.at <= pts:
+                    newest = track
+        return newest or oldest
 
     def retire(self, played: int) -> None:
         """Forget tracks that are passed and that a newer track of their rank has taken over from."""
+        if len(self._tracks) < 2:
+            return
         passed_on: set[int] = set()
         for track in reversed(list(self)):
             if track.rank in passed_on and track.next <= played:

@@ -25,6 +25,7 @@ from ..units import (
 )
 from ..wire.messages import Audio, Message, StreamEnd, StreamStarted, Switch, Track
 from .decoding import TrackDecoder
+from .live import Lateness
 from .mixing import cross_fade, fade_in, fade_out
 from .playout import START_TICKS, Frame, Playout
 from .tally import RungTally
@@ -57,11 +58,20 @@ class Player:
         self.out_rate = out_rate
         if out_rate is not None:
             frame_samples(out_rate)
-        self._playout = Playout(start_ticks=start_ticks, level=level)
+        self._playout = self._new_playout(start_ticks, level)
         self._decoders: dict[int, TrackDecoder] = {}
         self._tally = RungTally()
+        self.frame: Frame | None = None
+        """What was rendered last."""
         self._total: int | None = None
         self._bad_packets = 0
+
+    def _new_playout(self, start_ticks: int, level: int) -> Playout:
+        """What decides."""
+        return Playout(start_ticks=start_ticks, level=level)
+
+    def _opened(self, track: int) -> None:
+        """A track is new."""
 
     # ------------------------------------------------------------ arrivals
 
@@ -105,6 +115,7 @@ class Player:
         if decoder:
             self._decoders[message.track] = decoder
             self._tally.open(message.track, message.rung)
+            self._opened(message.track)
 
     def _hold(self, message: Audio) -> None:
         skipped = self._playout.hold(message.track, message.pts, len(message.packets))
@@ -148,7 +159,7 @@ class Player:
             the whole is round(length · out_rate / sample_rate) samples. None for 20 ms of
             silence: before the start, in a stall, in a pause, after the end.
         """
-        frame = self._playout.render()
+        self.frame = frame = self._playout.render()
         if frame is None:
             return None
         samples = to_int16(self._sound(frame))[: self._length_at(frame.pts)]
@@ -244,6 +255,15 @@ class Player:
     def stall_ms(self) -> int:
         """Milliseconds that `render` gave None for those stalls."""
         return int(ticks_to_ms(self._playout.stall_ticks))
+
+    @property
+    def lateness(self) -> Lateness:
+        """What was heard otherwise than it was sent: nothing, outside live mode."""
+        return Lateness()
+
+    def media_at(self, ticks: int) -> int:
+        """Where in the speech sound stands of which so much was rendered."""
+        return ticks
 
     @property
     def held_packets(self) -> int:

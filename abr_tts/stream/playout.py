@@ -38,6 +38,9 @@ class Frame:
         fade_from: the track that the frame fades from, over its whole length; it holds `pts` too.
         fade_in: the first 5 ms rise from silence.
         fade_out: the last 5 ms fall to silence.
+        bridge: nothing holds the frame behind it; what is made up may follow (live mode, as all below).
+        concealed: it is made up, the first (1), second … since the last true one; it stands before `pts`.
+        mend: it fades from the frame that would be made up as the first (1), second …, over its length.
     """
 
     pts: int
@@ -45,6 +48,9 @@ class Frame:
     fade_from: int | None = None
     fade_in: bool = False
     fade_out: bool = False
+    bridge: bool = False
+    concealed: int = 0
+    mend: int = 0
 
 
 class Playout:
@@ -232,8 +238,12 @@ class Playout:
         reach = self._held.reach(self._next)
         if self._end is not None and reach >= self._end:
             return True
-        need = REBUFFER_TICKS if self.started else self._start_ticks
-        return reach - self._next >= max(need, FRAME_TICKS)
+        return reach - self._next >= max(self._need, FRAME_TICKS)
+
+    @property
+    def _need(self) -> int:
+        """Ticks that suffice."""
+        return REBUFFER_TICKS if self.started else self._start_ticks
 
     def _note_stall(self) -> None:
         if self.started:

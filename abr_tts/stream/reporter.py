@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..units import bytes_to_kbps, ticks_to_seconds
 from ..wire.codec import encode
@@ -67,6 +68,7 @@ class Position:
         stall_ms: how long it waited, all stalls together.
         highest: (track, last pts held) of every live track.
         complete: the last sample of the stream was rendered.
+        loss: share of the last 2 s that a live listener did not hear as it was sent.
     """
 
     played: int
@@ -75,6 +77,13 @@ class Position:
     stall_ms: float = 0.0
     highest: tuple[tuple[int, int], ...] = ()
     complete: bool = False
+    loss: float = 0.0
+
+
+@lru_cache(maxsize=1)
+def hint_bytes(hint: BitRateHint) -> int:
+    """Payload bytes of a report; whoever sends it may ask a second time."""
+    return len(encode(hint))
 
 
 @dataclass(slots=True)
@@ -188,7 +197,7 @@ class Reporter:
             if not self._spent.affordable and not ending:
                 continue
             hint = self._hint(stream, told, position, rtt_ms, now)
-            self._spent.add(len(encode(hint)) + FRAME_HEADER)
+            self._spent.add(hint_bytes(hint) + FRAME_HEADER)
             told.at, told.received, told.position = now, self.received, position
             hints.append(hint)
         return hints
@@ -230,6 +239,7 @@ class Reporter:
             rtt_ms=float(min(round(rtt_ms), MOST_MS)),
             jitter_ms=float(min(round(told.jitter.ms), MOST_MS)),
             goodput_kbps=float(min(round(kbps), MOST_KBPS)),
+            loss=position.loss,
             stalls=min(position.stalls, MOST_STALLS),
             stall_ms=min(round(position.stall_ms), MOST_STALL_MS),
             highest=position.highest[-MOST_TRACKS:],

@@ -65,3 +65,25 @@ def test_a_cut_is_survived_here_too(server):
                 client._loop.call_soon_threadsafe(transport.abort)
     assert np.array_equal(np.concatenate(heard), tone(LONG))
     assert any(isinstance(event, Reconnecting) for event in events)
+
+
+def test_a_speech_is_paused_from_one_thread_and_goes_on_from_another(server):
+    with sync.Client(server.url) as client:
+        speech, heard = client.speak(LONG, rung="pcm22"), []
+        for frame in speech:
+            heard.append(frame)
+            if len(heard) == 20:
+                speech.pause()
+                assert speech.sample_rate == 22_050 and speech.rung == "pcm22"
+                threading.Timer(0.2, speech.resume).start()
+    assert len(np.concatenate(heard)) == len(tone(LONG))
+    assert speech.heard == len(LONG) and client.welcome is not None
+
+
+def test_clips_are_sent_by_ordinary_programs_too(tmp_path):
+    settings = {"engine__options": {"rate": 16_000, "converts": True}, "engine__voices_dir": str(tmp_path)}
+    clip = np.sin(np.arange(24_000) * 2 * np.pi * 700 / 16_000) * 0.5
+    with serving_in_a_thread(**settings) as server, sync.Client(server.url) as client:
+        assert client.add_voice("anna", clip, 16_000, consent=True) == pytest.approx(1.5, abs=0.04)
+        speech = client.convert(clip, 16_000, rung="pcm16k")
+        assert len(speech.read()) == pytest.approx(24_000, abs=640)

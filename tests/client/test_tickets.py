@@ -6,7 +6,7 @@ import pytest
 from abr_tts.client import Client
 from abr_tts.errors import ConnectFailed
 
-from ..server.harness import serving
+from ..server.harness import eventually, serving
 
 KEYS = {"auth__keys": ("anna:first-key",)}
 
@@ -44,7 +44,7 @@ async def test_a_function_gets_a_ticket_for_each_connection():
 
         async with Client(server.url, ticket=get) as client:
             first = await heard(client)
-            for session in list(server._front.sessions):
-                session._socket._req.transport.abort()
+            await client._line.pump._socket.close(code=4001)
+            await eventually(lambda: not client.connected)
             assert await heard(client) == first
     assert len(got) == 2 and got[0] != got[1]
