@@ -77,7 +77,7 @@ class UnsupportedVersion(ConnectionFault):
 
 
 class Unauthorized(ConnectionFault):
-    """No key, or not one of the keys."""
+    """No key, or not one of the keys, or one no longer."""
 
     code = "unauthorized"
 
@@ -302,6 +302,10 @@ class PolicyError(ConfigError):
 
 class MissingDependency(LocalError):
     """A library that this job needs is not installed; the message says how to get it."""
+
+
+class NoSound(LocalError):
+    """There is no sound device to play through, or it refused; the message says which and why."""
 
 
 class OpusError(LocalError):

@@ -8,7 +8,7 @@ the shortest integers, nothing that equals its default.
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import msgpack
 
@@ -21,6 +21,20 @@ from .messages import Audio, BitRateHint, Message, StreamRef, UplinkAudio
 from .unpack import skim, unpack
 
 Side: TypeAlias = Literal["client", "server"]
+
+
+class Codec(Protocol):
+    """What turns records into the bytes of a transport and back: this module, or another door's own."""
+
+    def encode(self, message: Message) -> bytes:
+        """The bytes of a record. Raises BadField."""
+
+    def decode(self, data: bytes, side: Side, limits: Limits = DEFAULT) -> Message:
+        """The record of what `side` sent. Raises as the function of this name below."""
+
+    def stream_of(self, data: bytes, limits: Limits = DEFAULT) -> StreamRef | None:
+        """The stream that a refused message was meant for, if it names one."""
+
 
 _pack = msgpack.Packer(unicode_errors="surrogatepass").pack
 """One packer for all: it packs exact built-in types only, so nothing runs between its bytes."""
@@ -55,7 +69,7 @@ def _control_values(message: Message) -> dict[str, Any]:
     for field in form.fields:
         value = getattr(message, field.attribute)
         if field.required or value != field.default:
-            value = _checked(form, field, value)
+            value = checked(form, field, value)
             body[field.name] = shortest(value) if type(value) is float else value
     return body
 
@@ -89,7 +103,7 @@ def decode(data: bytes, side: Side, limits: Limits = DEFAULT) -> Message:
     form = BY_NAME.get(name)
     if form is None or side not in form.sides:
         raise UnknownType(f"a {side} sends no {name[:64]!a}", type=ascii(name[:64])[1:-1])
-    return _read_control(form, value)
+    return read_control(form, value)
 
 
 def _read_compact(data: bytes, values: list[Any], side: Side, limits: Limits) -> Message:
@@ -104,19 +118,21 @@ def _read_compact(data: bytes, values: list[Any], side: Side, limits: Limits) ->
     return message
 
 
-def _read_control(form: Form, body: dict[str, Any]) -> Message:
+def read_control(form: Form, body: dict[str, Any]) -> Message:
+    """The record of a control message's fields; None stands for an absent one. Raises BadField."""
     made: dict[str, Any] = {}
     for field in form.fields:
         value = body.get(field.name)
         if value is not None:
-            made[field.attribute] = _checked(form, field, value)
+            made[field.attribute] = checked(form, field, value)
         elif field.required:
             raise BadField(f"{form.name}.{field.name} is missing", type=form.name, field=field.name)
     message: Message = form.record(**made)
     return message
 
 
-def _checked(form: Form, field: Field, value: Any) -> Any:
+def checked(form: Form, field: Field, value: Any) -> Any:
+    """A field's value as it is meant. Raises BadField with the names of the message and of the field."""
     try:
         return field.check(value)
     except ValueError as error:

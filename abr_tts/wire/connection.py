@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from .. import errors as e
-from . import codec
+from . import codec as msgpack
 from . import messages as m
+from .codec import Codec
 from .faults import error_message
 from .limits import DEFAULT, Limits
 from .pulse import Bucket, Pulse
@@ -71,13 +72,15 @@ class Connection:
         limits: what is taken, sent and waited for.
         session: the server's name for this connection, told in `welcome`.
         server: the server's software, told in `welcome`.
+        codec: what its bytes are; msgpack if None.
     """
 
     def __init__(
-        self, role: Role, now: float, limits: Limits = DEFAULT, *, session: str = "", server: str = ""
-    ) -> None:
+        self, role: Role, now: float, limits: Limits = DEFAULT, *, session: str = "", server: str = "",
+        codec: Codec | None = None,
+    ) -> None:  # fmt: skip
         self.role: Role = role
-        self.limits = limits
+        self.limits, self._codec = limits, codec or msgpack
         self.closed = False
         self.close_code: int | None = None
         self.close_reason = ""
@@ -120,7 +123,7 @@ class Connection:
                 self._bucket.take(now)
             if isinstance(data, str):
                 raise e.BadMessage("messages are binary, not text")
-            message = codec.decode(data, "client" if self._server else "server", self.limits)
+            message = self._codec.decode(data, "client" if self._server else "server", self.limits)
         except e.AbrError as error:
             self._refuse(error, data)
         else:
@@ -154,7 +157,7 @@ class Connection:
         """
         if self.closed:
             return 0
-        data = codec.encode(message)
+        data = self._codec.encode(message)
         if len(data) > self.limits.message_bytes:
             raise e.MessageTooBig(f"a message of {len(data)} bytes", limit=self.limits.message_bytes)
         wanted = self._tells(message) if self._server else self._asks(message)
@@ -203,7 +206,7 @@ class Connection:
     def ping(self, now: float) -> None:
         """Send a ping now, to measure the round trip; also when none is due."""
         if not self.closed and self.peer is not None:
-            self._out.append(codec.encode(m.Ping(self._pulse.ping(now))))
+            self._out.append(self._codec.encode(m.Ping(self._pulse.ping(now))))
 
     def close(self, code: int = 1000, reason: str = "") -> None:
         """The connection is over; write what `data_to_send` still gives, then close with this code."""
@@ -234,7 +237,7 @@ class Connection:
         if self.peer is None or kind is m.Hello or kind is m.Welcome:
             self._greet(message)
         elif isinstance(message, m.Ping):
-            self._out.append(codec.encode(m.Pong(message.value)))
+            self._out.append(self._codec.encode(m.Pong(message.value)))
         elif isinstance(message, m.Pong):
             self._pulse.pong(message.value)
         elif isinstance(message, STARTS):
@@ -257,7 +260,7 @@ class Connection:
             welcome = m.Welcome(
                 max(common), self.session, self._name, ping_ms, self.limits.hint_ms, limits
             )  # fmt: skip
-            self._out.append(codec.encode(welcome))
+            self._out.append(self._codec.encode(welcome))
             self._events.append(Received(message))
         elif isinstance(message, m.Welcome) and self.peer is None and self._said_hello:
             if message.version not in VERSIONS:
@@ -307,8 +310,8 @@ class Connection:
             ended = isinstance(message, m.StreamEnd)
             if ended or stream.state != CANCELLED:
                 self._events.append(Received(message, stream.stream_id))
-            if ended:
-                self._streams.end(stream)
+            if isinstance(message, m.StreamEnd):
+                self._streams.end(stream, moved=message.reason == m.MOVED)
         elif isinstance(message, m.StreamStarted):
             if self._streams.bind(message.stream_id, message.stream):
                 self._events.append(Received(message, message.stream_id))
@@ -336,7 +339,7 @@ class Connection:
         if stream is None:
             return False
         if isinstance(message, m.StreamEnd):
-            self._streams.end(stream)
+            self._streams.end(stream, moved=message.reason == m.MOVED)
         return stream.state != CANCELLED
 
     def _asks(self, message: m.Message) -> bool:
@@ -364,7 +367,7 @@ class Connection:
         if error.scope != e.STREAM or isinstance(data, str):
             self._fail(error)
             return
-        ref = codec.stream_of(data, self.limits)
+        ref = self._codec.stream_of(data, self.limits)
         if ref is None or self.peer is None:
             self._fail(error, scope=e.CONNECTION)
             return
@@ -392,7 +395,7 @@ class Connection:
         if self._server:
             handle = stream.handle if stream else ref if isinstance(ref, int) else None
             named = stream_id or (ref if isinstance(ref, str) else None)
-            self._out.append(codec.encode(error_message(error, scope, handle, named)))
+            self._out.append(self._codec.encode(error_message(error, scope, handle, named)))
         if scope == e.STREAM and stream is not None:
             self._streams.drop(stream)
         elif scope == e.CONNECTION:

@@ -144,7 +144,7 @@ _LIST = (
     _form(
         "server", m.StreamEnd,
         stream=HANDLE, length=integer(0, SAFE), sample_rate=RATE, channels=CHANNELS, codec=string(0, 32),
-        reason=string(1, 32),
+        reason=string(1, 32), chars=integer(0, LAST_TICK),
     ),
     _form("server", m.FlowControl, rate=number(0, 1e6), retry_after=SECONDS, stream=HANDLE),
     _form("server", m.GoingAway, deadline_ms=integer(0, 86_400_000), reason=LABEL),

@@ -253,6 +253,10 @@ class Mark:
     end: int
 
 
+MOVED = "moved"
+"""Reason of a `StreamEnd` whose server stops: the text that it did not speak is to be asked for elsewhere."""
+
+
 @dataclass(frozen=True, slots=True)
 class StreamEnd:
     """Everything was sent; `length` samples at the engine's `sample_rate` are the whole."""
@@ -264,7 +268,9 @@ class StreamEnd:
     codec: str
     """The codec of the track that was sent last."""
     reason: str = "done"
-    """`done`, or `cancelled`."""
+    """`done`, `cancelled`, or `moved`."""
+    chars: int = 0
+    """Of `moved`: code points of the stream's text that it spoke."""
 
 
 @dataclass(frozen=True, slots=True)

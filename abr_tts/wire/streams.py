@@ -27,6 +27,9 @@ OPEN, CLIP, COMPLETE, CANCELLED, DRAINING, GONE = "open", "clip", "complete", "c
 """More text may come; uplink sound may come; all is here; the client cancelled; `stream_end` has
 passed and the listener plays on; over."""
 
+MOVED = "moved"
+"""As `DRAINING`, and the rest of the text is to be asked for at another server: what crosses is ignored."""
+
 TEXT, TEXT_END, CANCEL, AUDIO, OTHER = "text", "text_end", "cancel", "audio", "other"
 """What a client says of a stream; AUDIO is uplink audio; OTHER is pause, resume and hint."""
 
@@ -70,7 +73,17 @@ NEXT = {  # state: {signal: (state, verdict)}
         AUDIO: (GONE, STRAY),
         OTHER: (DRAINING, PASS),
     },
+    MOVED: {
+        TEXT: (MOVED, IGNORE),
+        TEXT_END: (MOVED, IGNORE),
+        CANCEL: (GONE, PASS),
+        AUDIO: (GONE, STRAY),
+        OTHER: (MOVED, PASS),
+    },
 }
+
+PLAYED_ON = frozenset({DRAINING, MOVED})
+"""States of streams that merely sound on at their listener."""
 
 HANDLES = 255
 """A handle is 1 to 255: one byte of msgpack up to 127, two beyond."""
@@ -126,7 +139,7 @@ class Streams:
     @property
     def active(self) -> int:
         """Streams that count against the limit: all but the draining ones."""
-        return sum(stream.state != DRAINING for stream in self)
+        return sum(stream.state not in PLAYED_ON for stream in self)
 
     def get(self, ref: m.StreamRef | None) -> Stream | None:
         """The stream with this handle or id, if it lives."""
@@ -193,6 +206,8 @@ class Streams:
         elif signal == TEXT_END and not stream.worded:
             raise EmptyText("the text ended before there was any")
         stream.state = state
+        if state == GONE:
+            self.drop(stream)
         return stream
 
     def _add_text(self, stream: Stream, text: str) -> None:
@@ -219,7 +234,7 @@ class Streams:
 
     def _free_handle(self) -> int:
         if len(self._by_handle) >= HANDLES:
-            self.drop(next(stream for stream in self if stream.state == DRAINING))
+            self.drop(next(stream for stream in self if stream.state in PLAYED_ON))
         handle = self._last_handle % HANDLES + 1
         while handle in self._by_handle:
             handle = handle % HANDLES + 1
@@ -237,16 +252,19 @@ class Streams:
         return stream is not None
 
     def _bind(self, stream: Stream, handle: int) -> None:
+        if stream.handle is not None and stream.handle != handle:  # a server that names it anew
+            self._by_handle.pop(stream.handle, None)
+            self._gone_handles.add(stream.handle)
         stream.handle = handle
         self._by_handle[handle] = stream
         self._gone_handles.discard(handle)
 
-    def end(self, stream: Stream) -> None:
+    def end(self, stream: Stream, *, moved: bool = False) -> None:
         """`stream_end` passed: the listener plays on, unless it was the listener who ended it."""
         if stream.state == CANCELLED:
             self.drop(stream)
         else:
-            stream.state = DRAINING
+            stream.state = MOVED if moved else DRAINING
 
     def drop(self, stream: Stream) -> None:
         """The stream is over. One that never had a handle was refused: its id may come again."""

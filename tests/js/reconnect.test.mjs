@@ -234,3 +234,25 @@ test('the key goes into the subprotocols', async () => {
   await world.pass(0.1);
   assert.deepEqual(server.last.protocols, ['abr-tts.v1', 'abr-tts.key.secret']);
 });
+
+test('a speech that is stopped without a connection is stopped at the next one', async () => {
+  const { world, server, speak, receiver, of } = surroundings();
+  Object.assign(server, { paceMs: 20, frames: 100, resumes: true });
+  const id = speak();
+  await world.pass(0.3);
+  const { heard } = server.last;
+  const { stream_id } = heard.find(({ type }) => type === 'stream_start');
+  server.refuses = 1006;
+  server.close(server.last, 1006);
+  await world.pass(0.2);
+  speak({ text: 'Next.' });
+  receiver.do({ do: 'stop', id });
+  await world.pass(0.1);
+  server.refuses = null;
+  await world.pass(5);
+  const said = server.last.heard.map(({ type }) => type);
+  assert.deepEqual(said.slice(0, 4), ['hello', 'attach', 'cancel', 'stream_start']);
+  const [, attach, cancel] = server.last.heard;
+  assert.deepEqual([attach.stream_id, attach.tracks, cancel.stream], [stream_id, [], stream_id]);
+  assert.ok(of('end').at(-1).detail.report.complete);
+});

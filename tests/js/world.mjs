@@ -184,6 +184,11 @@ export class Server {
   }
 
   #start(line, id, from) {
+    this.#sound(line, this.#started(line, id), from);
+  }
+
+  /** Its number. */
+  #started(line, id) {
     this.#streams.set(id, true);
     const stream = ++line.handles;
     const tone = { voice: 'v', sample_rate: RATE, channels: 1, codec: 'pcm16', rung: 'pcm' };
@@ -195,10 +200,23 @@ export class Server {
       chars: this.chars ?? 0,
       ...tone,
     });
-    this.#sound(line, stream, from);
+    return stream;
+  }
+
+  /** A speech by hand: so many frames and clauses at once, and no end. */
+  begin(line, id, frames, marks) {
+    const stream = this.#started(line, id);
+    this.#open(line, stream, marks);
+    for (let pts = 0; pts < frames * FRAME; pts += FRAME)
+      this.say(line, { type: 'audio', stream, track: 0, pts, packets: [packet(pts)] });
   }
 
   #sound(line, stream, from) {
+    this.#open(line, stream, this.marks);
+    this.#speak(line, stream, from);
+  }
+
+  #open(line, stream, marks) {
     this.say(line, {
       type: 'track',
       stream,
@@ -210,8 +228,7 @@ export class Server {
       channels: 1,
       start: 0,
     });
-    for (const [pts, begin, end] of this.marks) this.say(line, { type: 'mark', stream, pts, begin, end });
-    this.#speak(line, stream, from);
+    for (const [pts, begin, end] of marks) this.say(line, { type: 'mark', stream, pts, begin, end });
   }
 
   #speak(line, stream, frame) {

@@ -67,6 +67,15 @@ function socketTask(server, { url, protocols }) {
   return task;
 }
 
+/** Let the world's time and the timers of the platform go on until something holds. */
+async function until(pass, holds) {
+  for (let tries = 0; !holds(); tries += 1) {
+    assert.ok(tries < 500);
+    await pass(0.01);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
 test('a speech is heard through wx alone, at the rate of its context', async () => {
   const { wx, server, node, heard, pass } = shim();
   const player = createPlayer(wx, 'wss://server/v1/stream', { token: 'secret' });
@@ -116,4 +125,46 @@ test('a page that goes away leaves nothing open', async () => {
   assert.equal((await speech.done).reason, 'stopped');
   assert.deepEqual([server.last.closed, node.connected, context.state], [1000, false, 'closed']);
   assert.throws(() => player.speak('Again.'));
+});
+
+test('a ticket is asked for by wx.request, a new one for each connection', async () => {
+  const { wx, server, pass } = shim();
+  const asked = [];
+  const answers = [
+    { statusCode: 503, data: 'no', header: { 'Retry-After': '0.01' } },
+    { statusCode: 200, data: { ticket: 'a b' }, header: {} },
+    { statusCode: 200, data: { ticket: 'second' }, header: {} },
+  ];
+  wx.request = ({ url, method, dataType, success, fail }) => {
+    asked.push([url, method, dataType]);
+    if (asked.length > 3) fail(new Error('no network'));
+    else success(answers[asked.length - 1]);
+  };
+  const player = createPlayer(wx, 'wss://server/v1/stream', { ticketUrl: 'https://mine.example/ticket' });
+  const waits = [];
+  player.addEventListener('reconnecting', ({ detail }) => waits.push(detail.inMs));
+  const speech = player.speak('你好。');
+  await until(pass, () => server.connections.length);
+  await pass(1.6);
+  assert.ok((await speech.done).complete);
+  server.close(server.last, 1006);
+  const again = player.speak('再见。');
+  await until(pass, () => server.connections.length === 2);
+  await pass(1.6);
+  assert.ok((await again.done).complete);
+  assert.deepEqual(waits, [10]);
+  assert.deepEqual(
+    server.connections.map(({ url, protocols }) => [url, protocols.length]),
+    [
+      ['wss://server/v1/stream?ticket=a%20b', 1],
+      ['wss://server/v1/stream?ticket=second', 1],
+    ],
+  );
+  assert.deepEqual(asked[0], ['https://mine.example/ticket', 'POST', 'json']);
+  server.close(server.last, 1006);
+  const never = player.speak('Never.');
+  never.done.catch(() => {});
+  await until(pass, () => asked.length === 4);
+  assert.equal(server.connections.length, 2, 'without a ticket nothing is opened');
+  player.close();
 });

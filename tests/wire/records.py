@@ -108,7 +108,7 @@ SERVER = [
     audio,
     st.builds(m.Switch, handles, numbers, words(64), names, frames, st.integers(0, 48_000), labels),
     st.builds(m.Mark, handles, ticks, ticks, ticks),
-    st.builds(m.StreamEnd, handles, counts, rates, channels, words(32), words(32, 1)),
+    st.builds(m.StreamEnd, handles, counts, rates, channels, words(32), words(32, 1), ticks),
     st.builds(m.FlowControl, st.floats(0, 1e6), seconds, maybe(handles)),
     st.builds(m.GoingAway, st.integers(0, 86_400_000), labels),
     st.builds(

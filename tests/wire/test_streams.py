@@ -29,8 +29,8 @@ def running(state, *, most=16):
     streams.allot(U)
     if state == "cancelled":
         streams.ask(m.Cancel(1))
-    elif state == "draining":
-        streams.end(stream)
+    elif state in ("draining", "moved"):
+        streams.end(stream, moved=state == "moved")
     assert stream.state == state
     return streams, stream
 
@@ -67,6 +67,11 @@ CELLS = {  # (state, what is said): the state after, or the error; None where it
     ("draining", "cancel"): "gone",
     ("draining", "uplink"): BadAudio,
     **{("draining", said): "draining" for said in QUIET},
+    ("moved", "text"): None,
+    ("moved", "text_end"): None,
+    ("moved", "cancel"): "gone",
+    ("moved", "uplink"): BadAudio,
+    **{("moved", said): "moved" for said in QUIET},
 }
 
 
@@ -171,3 +176,19 @@ def test_dropping_a_stream_twice_forgets_no_other():
     again = streams.start(m.Attach(U, "t"))
     streams.drop(stream)
     assert streams.get(U) is again
+
+
+def test_what_follows_a_cancel_of_speech_that_only_sounds_on_is_late_and_no_fault():
+    streams, _ = running("draining")
+    assert streams.ask(m.Cancel(1)).state == "gone"
+    assert streams.ask(m.Cancel(1)) is None and streams.ask(m.Pause(U)) is None
+    assert streams.get(1) is None
+
+
+def test_a_stream_that_is_named_anew_is_no_longer_known_by_its_old_handle():
+    streams, stream = running("complete")
+    assert streams.bind(U, 2)
+    assert streams.get(2) is stream and streams.get(1) is None and streams.was(1)
+    streams.drop(stream)
+    assert streams.get(1) is streams.get(2) is None
+    assert streams.ask(m.Pause(1)) is None

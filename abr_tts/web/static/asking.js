@@ -23,6 +23,8 @@ export class Asking {
   streamId;
   #token = '';
   #resuming = false;
+  /** Index of the text from which on the server at hand was asked. */
+  #said = 0;
   #text;
   #ended;
   #request;
@@ -62,11 +64,11 @@ export class Asking {
       this.#resuming = true;
       return [{ type: 'attach', stream_id, token: this.#token, tracks: wanted, played }];
     }
-    const whole = this.#ended && this.#text.length <= PIECE_CHARS;
-    const text = this.#text.slice(0, PIECE_CHARS);
+    const whole = this.#ended && this.#text.length - this.#said <= PIECE_CHARS;
+    const text = this.#text.slice(this.#said, this.#said + PIECE_CHARS);
     /** @type {ClientMessage} */
     const start = { type: 'stream_start', stream_id, ...this.#request, text, open: !whole };
-    return whole ? [start] : [start, ...this.#rest(text.length)];
+    return whole ? [start] : [start, ...this.#rest(this.#said + text.length)];
   }
 
   /**
@@ -97,7 +99,44 @@ export class Asking {
     this.#token = token;
     if (!this.#resuming) return [];
     this.#resuming = false;
-    return this.#rest(Array.from(this.#text).slice(0, chars).join('').length);
+    return this.#rest(this.#index(chars));
+  }
+
+  /** Where the text of the server at hand begins. */
+  get said() {
+    return this.#said;
+  }
+
+  /**
+   * This server speaks so much of the text and then stops; the rest is to be asked of another.
+   *
+   * @param {number} chars code points.
+   * @param {string} [voice] that spoke, for where none was asked for: the rest alone might get another.
+   * @returns {boolean} whether there is a rest, or may be.
+   */
+  elsewhere(chars, voice) {
+    this.#said = this.#index(chars);
+    this.#token = '';
+    if (voice) this.#request = { ...this.#request, voice: this.#request.voice ?? voice };
+    return !this.#ended || this.#text.slice(this.#said).trim() !== '';
+  }
+
+  /** Index behind so many code points of what the server at hand was asked for. @param {number} chars */
+  #index(chars) {
+    return this.#said + Array.from(this.#text.slice(this.#said)).slice(0, chars).join('').length;
+  }
+
+  /** What ends it at the next connection, if a server holds it. @returns {ClientMessage[]} */
+  get unwanted() {
+    const { streamId: stream_id } = this;
+    const attach = {
+      type: /** @type {const} */ ('attach'),
+      stream_id,
+      token: this.#token,
+      tracks: [],
+      played: 0,
+    };
+    return this.#token ? [attach, { type: 'cancel', stream: stream_id }] : [];
   }
 
   /**

@@ -10,7 +10,7 @@ import { Sending } from './sending.js';
 
 /** @typedef {import('./pump.js').Pump} Pump */
 /** @typedef {import('./sending.js').Wish} Wish */
-/** @typedef {{ id: string, sending: Sending, voice: boolean }} Clip */
+/** `pump`: the connection on which it was asked for. @typedef {{ id: string, sending: Sending, voice: boolean, pump: Pump | null }} Clip */
 
 export class Clips {
   #clock;
@@ -47,7 +47,7 @@ export class Clips {
    * @param {number} rate Hz of the samples that follow.
    */
   make(id, request, rate) {
-    this.#clips.set(id, { id, sending: new Sending(id, request, rate), voice: true });
+    this.#clips.set(id, { id, sending: new Sending(id, request, rate), voice: true, pump: null });
   }
 
   /**
@@ -57,7 +57,7 @@ export class Clips {
    * @param {Sending} sending
    */
   add(id, sending) {
-    this.#clips.set(id, { id, sending, voice: false });
+    this.#clips.set(id, { id, sending, voice: false, pump: null });
   }
 
   /**
@@ -71,14 +71,30 @@ export class Clips {
   }
 
   /**
-   * It is over, or nobody wants it any more.
+   * The speech that it belongs to was asked for.
    *
    * @param {string} id
-   * @param {Pump | null} pump tells the server, if it is a voice that was to be made.
+   * @param {Pump} pump where.
    */
-  drop(id, pump = null) {
+  carry(id, pump) {
+    const clip = this.#clips.get(id);
+    if (clip) clip.pump = pump;
+  }
+
+  /** Whether anything of a clip is under way on this connection. @param {Pump} pump */
+  on(pump) {
+    return [...this.#clips.values()].some((clip) => clip.pump === pump);
+  }
+
+  /**
+   * It is over, or nobody wants it any more; of a voice that was to be made the server is told.
+   *
+   * @param {string} id
+   */
+  drop(id) {
     const clip = this.#clips.get(id);
     this.#clips.delete(id);
+    const pump = clip?.pump;
     if (!clip?.voice || !pump) return;
     const { asked, stream, streamId, handle } = clip.sending;
     if (asked) pump.send({ type: 'cancel', stream });
@@ -115,16 +131,17 @@ export class Clips {
   send(pump) {
     if (this.#timer !== null) this.#clock.cancel(this.#timer);
     this.#timer = null;
-    if (!pump?.greeted) return;
     let waitS = Infinity;
     for (const clip of this.#clips.values()) {
+      const way = clip.pump ?? pump;
+      if (!way?.greeted) continue;
       try {
-        this.#sendOf(clip, pump);
+        this.#sendOf(clip, way);
       } catch (error) {
         if (!(error instanceof AbrError)) throw error;
         if (clip.voice) this.#fail(clip, error);
       }
-      waitS = Math.min(waitS, clip.sending.wait(this.#clock.now(), pump.unsent));
+      waitS = Math.min(waitS, clip.sending.wait(this.#clock.now(), way.unsent));
     }
     if (waitS < Infinity) this.#timer = this.#clock.later(this.#again, Math.ceil(waitS * 1000));
   }
@@ -133,8 +150,12 @@ export class Clips {
    * @param {Clip} clip
    * @param {Pump} pump
    */
-  #sendOf({ sending, voice }, pump) {
-    if (voice && !sending.asked) for (const message of sending.ask([], 0)) pump.send(message);
+  #sendOf(clip, pump) {
+    const { sending, voice } = clip;
+    if (voice && !sending.asked) {
+      clip.pump = pump;
+      for (const message of sending.ask([], 0)) pump.send(message);
+    }
     for (;;) {
       const message = sending.poll(this.#clock.now(), pump.unsent);
       if (!message) return;
@@ -143,12 +164,15 @@ export class Clips {
   }
 
   /**
-   * The connection is lost. A voice whose clip was sent whole may be made or not: nobody knows.
+   * A connection is lost. A voice whose clip was sent whole may be made or not: nobody knows.
    *
-   * @param {AbrError | null} fault there will be no other connection, for this reason.
+   * @param {Pump | null} pump which; null: there is none.
+   * @param {AbrError | null} [fault] there will be no other connection, for this reason.
    */
-  lost(fault) {
-    for (const clip of [...this.#clips.values()].filter(({ voice }) => voice)) {
+  lost(pump, fault = null) {
+    const concerned = [...this.#clips.values()].filter((clip) => clip.pump === pump);
+    for (const clip of concerned) clip.pump = null;
+    for (const clip of concerned.filter(({ voice }) => voice)) {
       const unknown = new AbrError('connection_lost', 'the connection was lost before the voice was kept');
       if (fault || clip.sending.complete) this.#fail(clip, fault ?? unknown);
       else clip.sending.lost(this.#uuid);

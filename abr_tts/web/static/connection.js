@@ -241,7 +241,7 @@ export class Connection {
     }
     const ended = message.type === 'stream_end';
     if (ended || stream.state !== 'cancelled') this.#received(message, stream.id);
-    if (ended) this.#streams.end(stream);
+    if (message.type === 'stream_end') this.#streams.end(stream, message.reason);
   }
 
   /** @param {import('./messages.js').ErrorMessage} message */

@@ -191,6 +191,7 @@ export const FORMS = {
     must('channels', CHANNELS),
     must('codec', string(0, 32)),
     may('reason', WORD, 'done'),
+    may('chars', TICK, 0),
   ),
   flow_control: form(
     'server',

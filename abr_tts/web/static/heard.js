@@ -46,7 +46,7 @@ export class HeardText {
     return clause;
   }
 
-  /** @param {number} ticks how long the speech is. */
+  /** @param {number} ticks how long the speech is, or what one server speaks of it. */
   end(ticks) {
     this.#end = ticks;
   }
@@ -63,7 +63,8 @@ export class HeardText {
     while (index >= 0 && this.#clauses[index].pts >= played) index--;
     if (index < 0) return 0;
     const { pts, from, to } = this.#clauses[index];
-    let until = this.#clauses[index + 1]?.pts ?? this.#end;
+    const end = this.#end !== null && this.#end > pts ? this.#end : null;
+    let until = this.#clauses[index + 1]?.pts ?? end;
     if (until !== null && played >= until) return to;
     const chars = [...text.slice(from, to)];
     until ??= Math.max(reach, pts + Math.round(lettersOf(chars) * this.#pace(index, text)));

@@ -64,7 +64,7 @@
 /** @typedef {{ type: 'mark', stream: number, pts: number, begin: number, end: number }} Mark */
 /**
  * @typedef {{ type: 'stream_end', stream: number, length: number, sample_rate: number, channels: number,
- *   codec: string, reason: string }} StreamEnd
+ *   codec: string, reason: string, chars?: number }} StreamEnd
  */
 /**
  * @typedef {{ type: 'flow_control', rate: number, retry_after: number,

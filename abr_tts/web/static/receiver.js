@@ -9,14 +9,15 @@
 import { Clips } from './clips.js';
 import { AbrError, told } from './errors.js';
 import { Feeder } from './feeder.js';
-import { Pump } from './pump.js';
-import { mayRetry, retryDelay } from './retry.js';
+import { Lines } from './lines.js';
 import { Sending } from './sending.js';
 import { Speaking } from './speaking.js';
-import { ticketed } from './ticket.js';
-import { protocolsFor, withSession } from './transport.js';
+import { withSession } from './transport.js';
+
+export { TRIES_MOST } from './lines.js';
 
 /** @typedef {import('./speaking.js').Mark} Mark */
+/** @typedef {import('./pump.js').Pump} Pump */
 /** @typedef {import('./messages.js').ServerMessage} ServerMessage */
 /** @typedef {import('./terms.js').Command} Command */
 /** @typedef {import('./terms.js').Request} Request */
@@ -25,8 +26,8 @@ import { protocolsFor, withSession } from './transport.js';
 /** Milliseconds between two `stats` events. */
 const STATS_MS = 250;
 
-/** Connections tried in a row without a `welcome` before speeches that wait are given up: some three minutes of backing off. A guess. */
-export const TRIES_MOST = 10;
+/** Messages that end speeches which were stopped without a connection; what is older ends after its time there. */
+const UNWANTED_MOST = 32;
 
 export class Receiver {
   #settings;
@@ -36,18 +37,13 @@ export class Receiver {
   #speakings = [];
   /** @type {Feeder<Mark>} */
   #feeder;
-  /** @type {Pump | null} */
-  #pump = null;
+  #lines;
   /** @type {import('./decoding.js').Opus | null} */
   #opus = null;
   #ready = false;
   #closed = false;
-  #tries = 0;
-  /** @type {unknown} */
-  #retry = null;
   /** @type {unknown} */
   #stats = null;
-  #page = { hidden: false, saveData: false };
   /** Commands that wait until it is known whether Opus can be decoded. @type {Command[]} */
   #early = [];
   /** There is something to say, or its end still sounds. */
@@ -55,6 +51,8 @@ export class Receiver {
   /** Connect although nothing is to be said. */
   #wanted = false;
   #clips;
+  /** Ends speeches that were stopped without a connection. @type {import('./messages.js').ClientMessage[]} */
+  #unwanted = [];
 
   /**
    * @param {Settings} settings
@@ -64,10 +62,11 @@ export class Receiver {
   constructor(settings, place, tell) {
     // A ticket is good only where it was given.
     const url = settings.ticketUrl ? settings.url : withSession(settings.url, place.uuid());
-    this.#settings = { ...settings, url };
+    this.#settings = settings;
     this.#place = place;
     this.#tell = tell;
     this.#clips = new Clips(place, tell, () => this.#go());
+    this.#lines = new Lines({ ...settings, url }, place, this.#host());
     this.#feeder = new Feeder({
       onHeard: (mark) => mark.speaking.heard(mark),
       onNews: (idle) => this.#onNews(idle),
@@ -81,6 +80,25 @@ export class Receiver {
     });
   }
 
+  /** What its connections need. @returns {import('./lines.js').Host} */
+  #host() {
+    return {
+      welcome: () => {
+        this.#tell({ id: null, type: 'open', detail: {} });
+        for (const message of this.#unwanted.splice(0)) this.#lines.current?.send(message);
+        this.#go();
+      },
+      pending: () => this.#clips.waiting || this.#speakings.some(({ received, pump }) => !received && !pump),
+      lost: (pump) => this.#onLost(pump),
+      gaveUp: (code, error, fault) => this.#giveUp(code, error, fault),
+      again: () => this.#go(),
+      message: (pump, id, message, size) => this.#onMessage(pump, id, message, size),
+      failed: (id, error, scope) => this.#onFailed(id, error, scope),
+      positions: (pump) => this.#positions(pump),
+      tell: (type, detail) => this.#tell({ id: null, type, detail }),
+    };
+  }
+
   /** @param {Command} command */
   do(command) {
     if (this.#closed) return;
@@ -92,21 +110,13 @@ export class Receiver {
     else if (command.do === 'connect') this.#wanted = true;
     else if (command.do === 'voice') this.#clips.make(command.id, command.request, command.rate);
     else if (command.do === 'sound') this.#clips.write(command.id, command.samples);
-    else if (command.do === 'forget') this.#clips.drop(command.id, this.#pump);
+    else if (command.do === 'forget') this.#clips.drop(command.id);
     else if (command.do === 'sink') this.#feeder.attach(command.port, command.rate, command.cushionMs);
-    else if (command.do === 'page') this.#see(command);
-    else if (command.do === 'online') this.#hurry();
+    else if (command.do === 'page') this.#lines.see({ hidden: command.hidden, saveData: command.saveData });
+    else if (command.do === 'online') this.#lines.hurry();
     else if (command.do === 'close') this.#close();
     else this.#wish(command);
     this.#go();
-  }
-
-  /** @param {{ hidden: boolean, saveData: boolean }} page */
-  #see({ hidden, saveData }) {
-    this.#page = { hidden, saveData };
-    if (!this.#pump) return;
-    this.#pump.page = this.#page;
-    this.#pump.report();
   }
 
   /** @param {Extract<Command, { id: string }>} command */
@@ -121,13 +131,14 @@ export class Receiver {
     } else if (command.do === 'pause') {
       speaking.pause();
       if (current) this.#feeder.hold(true);
-      if (asked) this.#send([{ type: 'pause', stream }]);
+      if (asked) this.#send(speaking, [{ type: 'pause', stream }]);
     } else if (command.do === 'resume') {
       speaking.resume();
       if (current) this.#feeder.hold(false);
-      if (asked) this.#send([{ type: 'resume', stream }]);
+      if (asked) this.#send(speaking, [{ type: 'resume', stream }]);
     } else if (command.do === 'stop') {
-      if (asked) this.#send([{ type: 'cancel', stream }]);
+      if (asked) this.#send(speaking, [{ type: 'cancel', stream }]);
+      else this.#unwanted = [...this.#unwanted, ...speaking.asking.unwanted].slice(-UNWANTED_MOST);
       // The next speech may be under way behind it already.
       if (current) this.#feeder.flush((mark) => mark.speaking !== speaking);
       speaking.stop();
@@ -143,9 +154,8 @@ export class Receiver {
     this.#speakings = [];
     this.#clips.close();
     this.#feeder.close();
-    this.#pump?.close();
-    this.#pump = null;
-    for (const timer of [this.#retry, this.#stats]) if (timer !== null) this.#place.clock.cancel(timer);
+    this.#lines.close();
+    if (this.#stats !== null) this.#place.clock.cancel(this.#stats);
     this.#tell({ id: null, type: 'closed', detail: { code: 1000 } });
   }
 
@@ -163,10 +173,16 @@ export class Receiver {
       this.#feeder.close();
       this.#tell({ id: null, type: 'silent', detail: {} });
     }
-    const due = this.#wanted || this.#clips.waiting || left.some(({ received }) => !received);
-    if (due && !this.#pump && this.#retry === null) this.#dial();
+    const due = this.#wanted || this.#clips.waiting || left.some(({ received, pump }) => !received && !pump);
+    if (due) this.#lines.dial(this.#opus !== null);
     this.#ask();
-    this.#clips.send(this.#pump);
+    this.#clips.send(this.#lines.current);
+    this.#lines.sweep((pump) => this.#runsOn(pump));
+  }
+
+  /** Whether anything of ours is under way on a connection. @param {Pump} pump */
+  #runsOn(pump) {
+    return this.#clips.on(pump) || this.#speakings.some((one) => one.pump === pump && !one.over);
   }
 
   /**
@@ -201,9 +217,12 @@ export class Receiver {
 
   /** Ask for each speech when all before it have come. */
   #ask() {
-    if (!this.#pump?.greeted) return;
+    const { current } = this.#lines;
+    if (!current?.greeted) return;
     for (const speaking of this.#speakings) {
       if (!speaking.asking.asked && !speaking.received) {
+        speaking.pump = current;
+        this.#clips.carry(speaking.id, current);
         this.#attempt(speaking, () => speaking.ask());
       }
       if (!speaking.received) return;
@@ -216,16 +235,19 @@ export class Receiver {
    */
   #attempt(speaking, make) {
     try {
-      this.#send(make());
+      this.#send(speaking, make());
     } catch (error) {
       if (!(error instanceof AbrError)) throw error;
       this.#fail(speaking, error);
     }
   }
 
-  /** @param {import('./messages.js').ClientMessage[]} messages */
-  #send(messages) {
-    for (const message of messages) this.#pump?.send(message);
+  /**
+   * @param {Speaking} speaking whose connection it goes over.
+   * @param {import('./messages.js').ClientMessage[]} messages
+   */
+  #send({ pump }, messages) {
+    for (const message of messages) pump?.send(message);
   }
 
   /**
@@ -239,10 +261,10 @@ export class Receiver {
 
   /** @param {Speaking} speaking */
   #finish(speaking) {
-    const { id, fault, report } = speaking;
+    const { id, fault, report, pump } = speaking;
     const { streamId, handle } = speaking.asking;
     this.#clips.drop(id);
-    this.#pump?.settle(streamId, handle, report.complete ? speaking.position : null);
+    pump?.settle(streamId, handle, report.complete ? speaking.position : null);
     speaking.close();
     if (fault) this.#tell({ id, type: 'error', detail: { ...told(fault), scope: 'stream', report } });
     else this.#tell({ id, type: 'end', detail: { report } });
@@ -252,7 +274,7 @@ export class Receiver {
     const [first] = this.#speakings;
     this.#stats = first ? this.#place.clock.later(() => this.#onStats(), STATS_MS) : null;
     if (!first) return;
-    const pump = this.#pump;
+    const pump = this.#lines.current ?? first.pump;
     const link = {
       rttMs: pump?.rttMs ?? null,
       goodputKbps: pump?.goodputKbps ?? null,
@@ -266,67 +288,70 @@ export class Receiver {
 
   // ---- the connection
 
-  #dial() {
-    this.#tell({ id: null, type: 'connecting', detail: {} });
-    const { transport, clock } = this.#place;
-    const { url, token, ticketUrl, client = 'abr-tts-js' } = this.#settings;
-    const way = ticketUrl ? ticketed(transport, ticketUrl) : transport;
-    const codecs = this.#opus ? ['opus', 'pcm16', 'ulaw'] : ['pcm16', 'ulaw'];
-    this.#pump = new Pump(
-      (hears) => way(url, protocolsFor(token), hears),
-      { type: 'hello', level: 2, codecs, client },
-      clock,
-      {
-        welcome: () => this.#onWelcome(),
-        message: (id, message, size) => this.#onMessage(id, message, size),
-        failed: (id, error, scope) => this.#onFailed(id, error, scope),
-        positions: () => this.#positions(),
-        lost: (code, error) => this.#onLost(code, error),
-      },
-    );
-    this.#pump.page = this.#page;
-  }
-
-  #onWelcome() {
-    this.#tries = 0;
-    this.#tell({ id: null, type: 'open', detail: {} });
-    this.#go();
-  }
-
-  #positions() {
+  /** @param {Pump} pump */
+  #positions(pump) {
+    const here = this.#speakings.filter((one) => one.pump === pump);
     return new Map(
-      this.#speakings.flatMap(({ asking: { handle }, position }) =>
-        handle === null ? [] : [[handle, position]],
-      ),
+      here.flatMap(({ asking: { handle }, position }) => (handle === null ? [] : [[handle, position]])),
     );
   }
 
   /**
+   * @param {Pump} pump
    * @param {string | null} id
    * @param {ServerMessage} message
    * @param {number} size
    */
-  #onMessage(id, message, size) {
-    const speaking = this.#speakings.find(({ asking }) => asking.streamId === id);
-    if (this.#clips.hear(id, message, this.#pump)) this.#go();
-    else if (message.type === 'error') {
-      if (message.scope === 'nothing')
-        this.#tell({ id: speaking?.id ?? null, type: 'error', detail: told(message) });
-      else if (message.scope === 'stream')
-        speaking?.fail(new AbrError(message.code, message.message, message.detail, message.retry_after));
-    } else if (message.type === 'going_away') {
-      this.#tell({
-        id: null,
-        type: 'error',
-        detail: {
-          code: 'shutting_down',
-          message: message.reason || 'the server is going away',
-          scope: 'nothing',
-          retryAfter: null,
-        },
-      });
-    } else if (speaking) this.#attempt(speaking, () => speaking.onMessage(message, size));
+  #onMessage(pump, id, message, size) {
+    const speaking = this.#speakings.find((one) => one.pump === pump && one.asking.streamId === id);
+    if (this.#clips.hear(id, message, pump)) this.#go();
+    else if (message.type === 'error') this.#onError(pump, speaking, message);
+    else if (message.type === 'going_away') this.#onAway(pump, message);
+    else if (speaking) this.#attempt(speaking, () => speaking.onMessage(message, size));
+    if (speaking?.moved) this.#move(speaking);
     this.#go();
+  }
+
+  /**
+   * @param {Pump} pump
+   * @param {Speaking | undefined} speaking
+   * @param {import('./messages.js').ErrorMessage} message
+   */
+  #onError(pump, speaking, message) {
+    if (message.scope === 'nothing')
+      this.#tell({ id: speaking?.id ?? null, type: 'error', detail: told(message) });
+    else if (message.scope !== 'stream') return;
+    else if (message.code === 'busy' && pump !== this.#lines.current && speaking) {
+      // Its server stops and has not begun with it.
+      speaking.refusedHere(this.#place.uuid);
+      this.#clips.lost(pump);
+    } else speaking?.fail(new AbrError(message.code, message.message, message.detail, message.retry_after));
+  }
+
+  /**
+   * The server stops: what runs there goes on, what is new is asked elsewhere.
+   *
+   * @param {Pump} pump
+   * @param {import('./messages.js').GoingAway} message
+   */
+  #onAway(pump, { reason }) {
+    const words = reason || 'the server is going away';
+    const detail = { code: 'shutting_down', message: words, scope: 'nothing', retryAfter: null };
+    this.#tell({ id: null, type: 'error', detail });
+    this.#lines.leave(pump, this.#runsOn(pump));
+  }
+
+  /**
+   * Its server has spoken a part of the text, and another is to be asked for the rest.
+   *
+   * @param {Speaking} speaking
+   */
+  #move(speaking) {
+    const { pump, asking } = speaking;
+    speaking.moved = false;
+    pump?.settle(asking.streamId, asking.handle, null);
+    if (pump) this.#lines.leave(pump, true);
+    speaking.disconnected(this.#place.uuid);
   }
 
   /**
@@ -339,55 +364,24 @@ export class Receiver {
     if (scope === 'stream' && speaking) this.#fail(speaking, error);
   }
 
-  /**
-   * @param {number} code
-   * @param {AbrError | null} error
-   */
-  #onLost(code, error) {
-    this.#pump = null;
-    if (this.#closed) return;
-    for (const speaking of this.#speakings) speaking.disconnected(this.#place.uuid);
-    this.#clips.lost(null);
-    const pending = this.#clips.waiting || this.#speakings.some(({ received }) => !received);
-    const close = error?.close ?? code;
-    const again = mayRetry(close, error?.code ?? null) && this.#tries < TRIES_MOST;
-    if (pending && again) this.#reconnect(error?.retryAfter ?? null);
-    else this.#giveUp(close, error);
-    this.#go();
-  }
-
-  /** @param {number | null} retryAfter */
-  #reconnect(retryAfter) {
-    const { clock, random } = this.#place;
-    const inMs = retryDelay(this.#tries, random(), retryAfter) * 1000;
-    this.#tries += 1;
-    this.#tell({ id: null, type: 'reconnecting', detail: { attempt: this.#tries, inMs } });
-    this.#retry = clock.later(() => this.#hurry(), inMs);
-  }
-
-  /** The wait is over, or the network is back. */
-  #hurry() {
-    if (this.#retry === null) return;
-    this.#place.clock.cancel(this.#retry);
-    this.#retry = null;
-    this.#go();
+  /** What ran there needs another connection. @param {Pump} pump */
+  #onLost(pump) {
+    for (const speaking of this.#speakings)
+      if (speaking.pump === pump) speaking.disconnected(this.#place.uuid);
+    this.#clips.lost(pump);
   }
 
   /**
    * @param {number} code
-   * @param {AbrError | null} error
+   * @param {AbrError | null} error what the server said, or we.
+   * @param {AbrError} fault
    */
-  #giveUp(code, error) {
-    const never = this.#tries >= TRIES_MOST;
-    const sentence = never
-      ? `no connection after ${TRIES_MOST} attempts`
-      : `the connection was lost (WebSocket close ${code})`;
-    const fault = error ?? new AbrError(never ? 'connect_failed' : 'connection_lost', sentence);
+  #giveUp(code, error, fault) {
     this.#wanted = false;
-    this.#tries = 0;
-    const waiting = this.#speakings.filter(({ received }) => !received);
+    // What runs on a connection to a server that stops may still end there.
+    const waiting = this.#speakings.filter(({ received, pump }) => !received && !pump);
     for (const speaking of waiting) speaking.fail(fault);
-    this.#clips.lost(fault);
+    this.#clips.lost(null, fault);
     if (error || waiting.length)
       this.#tell({ id: null, type: 'error', detail: { ...told(fault), scope: 'connection' } });
     this.#tell({ id: null, type: 'closed', detail: { code } });

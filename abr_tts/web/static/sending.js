@@ -31,8 +31,11 @@ export class Sending {
   handle = null;
   /** Its name on the wire; a new one when it must be asked for anew. */
   streamId;
-  /** There is no text in it. */
+  /** There is no text in it, and nothing of it is asked of another server. */
   text = '';
+  said = 0;
+  /** What ends it at the next connection: it ends by itself. @type {ClientMessage[]} */
+  unwanted = [];
   /** The server was told that this is all. */
   complete = false;
   #token = '';
@@ -107,6 +110,11 @@ export class Sending {
    */
   flow(kbps, now) {
     this.#pace.set(kbps, now);
+  }
+
+  /** A server that stops has not begun with it: the whole is to be asked of another. */
+  elsewhere() {
+    return true;
   }
 
   /**

@@ -5,10 +5,11 @@
  * known from the outlet alone. It knows no socket and no clock but the outlet's samples.
  */
 
+import { blank } from './account.js';
 import { Asking } from './asking.js';
 import { AbrError, PlayoutError } from './errors.js';
 import { HeardText } from './heard.js';
-import { Listener } from './listener.js';
+import { Parts } from './parts.js';
 import { Sending } from './sending.js';
 import { FRAME_TICKS, frameSamples, msToTicks, samplesToTicks, ticksToMs } from './units.js';
 
@@ -19,7 +20,7 @@ import { FRAME_TICKS, frameSamples, msToTicks, samplesToTicks, ticksToMs } from 
 /** @typedef {import('./feeder.js').Feeder<Mark>} Feeder */
 /** @typedef {{ rungSent: string | null, rungPlayed: string | null, bankMs: number, upgradeMs: number, playedMs: number, stalls: number, stallMs: number, state: 'waiting' | 'playing' | 'stalled' | 'paused' }} Figures */
 
-/** What a speech was like for its listener; times count from the request; `heard`: it was `text.slice(0, heard)`. @typedef {{ voice: string, sampleRate: number, firstSoundMs: number | null, playedMs: number, heard: number, rungs: Record<string, number>, switches: number, stalls: number, stallMs: number, bytes: number, badPackets: number, complete: boolean, reason: 'done' | 'cancelled' | 'stopped' }} Report */
+/** @typedef {import('./account.js').Report} Report */
 
 /**
  * Milliseconds before the outlet runs dry at which the last frame held is given, fading out: before
@@ -41,6 +42,10 @@ export class Speaking {
   fault = null;
   /** Ticks heard. */
   played = 0;
+  /** The server has no more of it, and another one has: to be asked for anew. */
+  moved = false;
+  /** The connection on which it was asked for last. @type {import('./pump.js').Pump | null} */
+  pump = null;
   #listener;
   #tell;
   #now;
@@ -50,10 +55,8 @@ export class Speaking {
   #wished = false;
   /** Samples of silence that the playout was not asked about yet. */
   #debt = 0;
-  /** @type {number | null} */
-  #stalledMs = null;
-  /** @type {string | null} */
-  #rungHeard = null;
+  #stalledMs = /** @type {number | null} */ (null);
+  #rungHeard = /** @type {string | null} */ (null);
   /** Rank of each track, and the rung sent last. @type {Map<number, number>} */
   #ranks = new Map();
   /** @type {string | null} */
@@ -62,22 +65,7 @@ export class Speaking {
   #marks = [];
   #text = new HeardText();
   #heard = 0;
-  /** @type {Report} */
-  #report = {
-    voice: '',
-    sampleRate: 0,
-    firstSoundMs: null,
-    playedMs: 0,
-    heard: 0,
-    rungs: {},
-    switches: 0,
-    stalls: 0,
-    stallMs: 0,
-    bytes: 0,
-    badPackets: 0,
-    complete: false,
-    reason: 'done',
-  };
+  #report = blank();
 
   /**
    * @param {string} id the speech's UUID.
@@ -90,7 +78,7 @@ export class Speaking {
     this.asking = clip
       ? new Sending(id, { ...request, purpose: 'conversion' }, clip)
       : new Asking(id, request);
-    this.#listener = new Listener({ opus, outRate: rate, level: 1, startTicks });
+    this.#listener = new Parts({ opus, outRate: rate, level: 1, startTicks });
     this.#tell = tell;
     this.#now = now;
     this.#began = now();
@@ -100,7 +88,17 @@ export class Speaking {
 
   /** The messages that ask for it, or for the rest of it. */
   ask() {
-    return this.asking.ask(this.#listener.wanted, this.played);
+    return this.asking.ask(this.#listener.wanted, Math.max(0, this.played - this.#listener.begins));
+  }
+
+  /**
+   * Its server stops and has not begun with it: all of what that was asked is to be asked of another.
+   *
+   * @param {() => string} again gives a new UUID.
+   */
+  refusedHere(again) {
+    this.asking.elsewhere(0);
+    this.disconnected(again);
   }
 
   /**
@@ -109,7 +107,7 @@ export class Speaking {
    * @param {() => string} again gives a new UUID.
    */
   disconnected(again) {
-    this.asking.handle = null;
+    this.asking.handle = this.pump = null;
     if (!this.received && this.asking.asked) this.asking.lost(again);
   }
 
@@ -157,25 +155,34 @@ export class Speaking {
     } else if (message.type === 'switch') {
       const { from, to, at, length, reason, track } = message;
       this.#rungSent = to;
-      this.#tell('switch', {
-        rank: this.#ranks.get(track) ?? 0,
-        from,
-        to,
-        at,
-        length,
-        reason,
-        words: reason,
-      });
-    } else if (message.type === 'mark') {
-      this.#marks.push({ ...message, ...this.#text.mark(message, this.asking.text) });
-    } else if (message.type === 'stream_end') {
-      this.received = true;
-      if (message.reason === 'cancelled') this.#report.reason = 'cancelled';
-      else this.#text.end(samplesToTicks(message.length, message.sample_rate));
-    } else if (message.type === 'audio' && this.#listener.bufferMs > MOST_AHEAD_MS) {
+      const [rank, where] = [this.#ranks.get(track) ?? 0, at + this.#listener.begins];
+      this.#tell('switch', { rank, from, to, at: where, length, reason, words: reason });
+    } else if (message.type === 'mark') this.#noteClause(message);
+    else if (message.type === 'stream_end') this.#noteEnd(message);
+    else if (message.type === 'audio' && this.#listener.bufferMs > MOST_AHEAD_MS) {
       return this.#refuse('the server sends on without regard to what was played');
     }
     return [];
+  }
+
+  /** @param {import('./messages.js').Mark} message */
+  #noteClause(message) {
+    const before = this.asking.text.slice(0, this.asking.said);
+    const [ticks, chars] = [this.#listener.begins, Array.from(before).length];
+    const { pts, begin, end } = message;
+    const mark = { ...message, pts: pts + ticks, begin: begin + chars, end: end + chars };
+    this.#marks.push({ ...mark, ...this.#text.mark(mark, this.asking.text) });
+  }
+
+  /** @param {import('./messages.js').StreamEnd} message */
+  #noteEnd({ length, sample_rate: rate, reason, chars = 0 }) {
+    this.received = true;
+    if (reason === 'cancelled') this.#report.reason = 'cancelled';
+    else this.#text.end(this.#listener.begins + samplesToTicks(length, rate));
+    if (reason !== 'moved' || !this.asking.elsewhere(chars, this.#report.voice)) return;
+    this.#listener.grow();
+    this.received = false;
+    this.moved = true;
   }
 
   /**
@@ -281,9 +288,9 @@ export class Speaking {
   /** @param {Feeder} feeder */
   #give(feeder) {
     const listener = this.#listener;
-    const { stalls } = listener.position;
+    const { stalls } = listener.meters;
     const samples = listener.render();
-    const { stalls: now, stallMs } = listener.position;
+    const { stalls: now, stallMs } = listener.meters;
     if (!samples) {
       if (now > stalls) {
         this.#stalledMs = stallMs - ticksToMs(FRAME_TICKS);
@@ -333,10 +340,7 @@ export class Speaking {
 
   /** @returns {import('./report.js').Position} */
   get position() {
-    const listener = this.#listener;
-    const bufferMs = ticksToMs(listener.played - this.played) + listener.bufferMs;
-    const complete = listener.finished && !this.#inFlight;
-    return { ...listener.position, played: this.played, bufferMs, complete };
+    return this.#listener.position(this.played, this.#inFlight > 0);
   }
 
   /** Index of the text up to which it was heard. */
@@ -348,7 +352,8 @@ export class Speaking {
   /** @returns {Report} */
   get report() {
     const { seconds, switches, stalls, stallMs, badPackets } = this.#listener.meters;
-    const complete = !this.fault && this.#report.reason === 'done' && this.position.complete;
+    const heardOut = this.#listener.finished && !this.#inFlight;
+    const complete = !this.fault && this.#report.reason === 'done' && heardOut;
     return {
       ...this.#report,
       playedMs: ticksToMs(this.played),
@@ -365,15 +370,12 @@ export class Speaking {
   /** @returns {Figures} */
   get figures() {
     const listener = this.#listener;
-    const { highest, stalls, stallMs } = listener.position;
-    const reach = [0, 1].map((rank) =>
-      Math.max(
-        0,
-        ...highest
-          .filter(([track]) => this.#ranks.get(track) === rank)
-          .map(([, pts]) => pts + FRAME_TICKS - this.played),
-      ),
-    );
+    const { stalls, stallMs } = listener.meters;
+    const ahead = listener.begins + FRAME_TICKS - this.played;
+    const reach = [0, 1].map((rank) => {
+      const held = listener.highest.filter(([track]) => this.#ranks.get(track) === rank);
+      return Math.max(0, ...held.map(([, pts]) => pts + ahead));
+    });
     const state = listener.paused
       ? 'paused'
       : this.#stalledMs !== null

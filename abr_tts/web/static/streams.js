@@ -14,7 +14,7 @@ import { AbrError } from './errors.js';
  *   | import('./messages.js').AudioStart} Start
  */
 /** @typedef {{ type: string, stream: StreamRef, text?: string }} Ask */
-/** Of `clip` sound may be sent, of `open` text. @typedef {'open' | 'clip' | 'complete' | 'cancelled' | 'draining' | 'gone'} State */
+/** Of `clip` sound may be sent, of `open` text. @typedef {'open' | 'clip' | 'complete' | 'cancelled' | 'draining' | 'moved' | 'gone'} State */
 /** Pass it on; it changes nothing; text after the end; sound for a stream that takes none. @typedef {'pass' | 'ignore' | 'late' | 'stray'} Verdict */
 /** @typedef {'text' | 'text_end' | 'cancel' | 'audio' | 'other'} Signal */
 
@@ -64,6 +64,14 @@ export const NEXT = {
     cancel: ['gone', 'pass'],
     audio: ['gone', 'stray'],
     other: ['draining', 'pass'],
+  },
+  // The rest of its text is to be asked for at another server: what is said of it here is of no use.
+  moved: {
+    text: ['moved', 'ignore'],
+    text_end: ['moved', 'ignore'],
+    cancel: ['gone', 'pass'],
+    audio: ['gone', 'stray'],
+    other: ['moved', 'pass'],
   },
 };
 
@@ -181,6 +189,10 @@ export class Streams {
     const before = this.#byHandle.get(handle);
     if (before && before !== stream) this.drop(before);
     if (!stream) return false;
+    if (stream.handle !== null && stream.handle !== handle) {
+      this.#byHandle.delete(stream.handle); // a server that names it anew
+      this.#goneHandles.add(stream.handle);
+    }
     stream.handle = handle;
     this.#byHandle.set(handle, stream);
     this.#goneHandles.delete(handle);
@@ -191,10 +203,11 @@ export class Streams {
    * `stream_end` passed: the listener plays on, unless it was the listener who ended it.
    *
    * @param {Stream} stream
+   * @param {string} reason
    */
-  end(stream) {
+  end(stream, reason) {
     if (stream.state === 'cancelled') this.drop(stream);
-    else stream.state = 'draining';
+    else stream.state = reason === 'moved' ? 'moved' : 'draining';
   }
 
   /**

@@ -28,9 +28,10 @@
  */
 /**
  * What differs from place to place. `opus` gives null where Opus cannot be decoded: PCM is asked for.
+ * `post`: how a ticket is asked for, where there is no `fetch`.
  *
  * @typedef {{ transport: import('./transport.js').Transport, opus: Promise<import('./decoding.js').Opus | null>,
- *   clock: import('./pump.js').Clock, random(): number, uuid(): string }} Place
+ *   clock: import('./pump.js').Clock, random(): number, uuid(): string, post?: import('./ticket.js').Post }} Place
  */
 
 export {};

@@ -8,18 +8,20 @@ import { AbrError } from './errors.js';
 
 /** @typedef {import('./transport.js').Transport} Transport */
 /** @typedef {import('./transport.js').Link} Link */
+/** Asks an address by POST: its status, what `Retry-After` says, and the JSON that it answers. @typedef {(address: string) => Promise<{ ok: boolean, retryAfter: string | null, body: any }>} Post */
 
 /**
  * @param {Transport} transport
  * @param {string} from the address that answers a POST with `{"ticket": …}`; cookies of its origin are sent.
+ * @param {Post} [post] how it is asked; by `fetch` if not given.
  * @returns {Transport}
  */
-export function ticketed(transport, from) {
+export function ticketed(transport, from, post = byFetch) {
   return (url, protocols, told) => {
     /** @type {Link | null} */
     let link = null;
     let over = false;
-    getTicket(from).then(
+    getTicket(from, post).then(
       (ticket) => {
         if (!over) link = transport(withTicket(url, ticket), protocols, told);
       },
@@ -46,15 +48,23 @@ export function ticketed(transport, from) {
 
 /**
  * @param {string} from
+ * @param {Post} post
  * @returns {Promise<string>}
  */
-async function getTicket(from) {
-  const init = /** @type {RequestInit} */ ({ method: 'POST', credentials: 'same-origin', cache: 'no-store' });
-  const answer = await fetch(from, init).catch(() => null);
-  const { ticket } = (answer?.ok ? await answer.json().catch(() => null) : null) ?? {};
+async function getTicket(from, post) {
+  const answer = await post(from).catch(() => null);
+  const ticket = answer?.ok ? answer.body?.ticket : null;
   if (typeof ticket === 'string') return ticket;
-  const retryAfter = Number(answer?.headers.get('Retry-After')) || null;
+  const retryAfter = Number(answer?.retryAfter) || null;
   throw new AbrError('connect_failed', 'there is no ticket for this page now', {}, retryAfter);
+}
+
+/** @type {Post} */
+async function byFetch(address) {
+  const init = /** @type {RequestInit} */ ({ method: 'POST', credentials: 'same-origin', cache: 'no-store' });
+  const answer = await fetch(address, init);
+  const body = answer.ok ? await answer.json().catch(() => null) : null;
+  return { ok: answer.ok, retryAfter: answer.headers.get('Retry-After'), body };
 }
 
 /**

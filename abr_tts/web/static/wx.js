@@ -26,17 +26,21 @@ import { allowed } from './transport.js';
 /**
  * What is used of `wx`.
  *
- * @typedef {{ connectSocket(how: { url: string, protocols: string[] }): SocketTask, createWebAudioContext(): AudioContext }} Wx
+ * @typedef {{ connectSocket(how: { url: string, protocols: string[] }): SocketTask, createWebAudioContext(): AudioContext,
+ *   request(how: { url: string, method: string, dataType: string, success(answer: { statusCode: number, data: any,
+ *   header: Record<string, string> }): void, fail(error: unknown): void }): unknown }} Wx
  */
 /** `WXWebAssembly`. @typedef {{ instantiate(path: string, imports: object): Promise<{ instance: { exports: object } }> }} Wasm */
 
 /**
  * @param {Wx} wx
  * @param {string} url of the server, ws: or wss:, with its path.
- * @param {{ token?: string, policy?: string, startMs?: number, wasm?: string, WXWebAssembly?: Wasm }} [options]
+ * @param {{ token?: string, ticketUrl?: string, policy?: string, startMs?: number, wasm?: string, WXWebAssembly?: Wasm }} [options]
+ *   `ticketUrl`: where your application answers a POST with `{"ticket": …}`, instead of a key; it is asked by
+ *   `wx.request`, so that its host stands in the mini-program's list of servers.
  *   `wasm`: the path of `opus.wasm` in the package; `WXWebAssembly`: the platform's own, where it is not global.
  */
-export function createPlayer(wx, url, { token, policy, startMs, wasm, WXWebAssembly } = {}) {
+export function createPlayer(wx, url, { token, ticketUrl, policy, startMs, wasm, WXWebAssembly } = {}) {
   const startTicks = startMs === undefined ? undefined : startMs * 48;
   const assembly = WXWebAssembly ?? /** @type {{ WXWebAssembly?: Wasm }} */ (globalThis).WXWebAssembly;
   /** @type {import('./terms.js').Place} */
@@ -46,11 +50,13 @@ export function createPlayer(wx, url, { token, policy, startMs, wasm, WXWebAssem
     clock,
     random: Math.random,
     uuid,
+    post: wxPost(wx),
   };
   return new Speaker({
     sink: new WxSink(wx),
     core: (tell) => {
-      const receiver = new Receiver({ url, token, startTicks, client: 'abr-tts-js/wx' }, place, tell);
+      const settings = { url, token, ticketUrl, startTicks, client: 'abr-tts-js/wx' };
+      const receiver = new Receiver(settings, place, tell);
       return { post: (command) => receiver.do(command) };
     },
     uuid,
@@ -77,6 +83,26 @@ function uuid() {
 async function opusOf(assembly, path) {
   if (!assembly || !path) return null;
   return loadOpus(async () => (await assembly.instantiate(path, {})).instance).catch(() => null);
+}
+
+/**
+ * @param {Wx} wx
+ * @returns {import('./ticket.js').Post}
+ */
+function wxPost(wx) {
+  return (url) =>
+    new Promise((resolve, reject) => {
+      wx.request({
+        url,
+        method: 'POST',
+        dataType: 'json',
+        success: ({ statusCode, data, header }) => {
+          const retryAfter = header?.['Retry-After'] ?? header?.['retry-after'] ?? null;
+          resolve({ ok: statusCode >= 200 && statusCode < 300, retryAfter, body: data });
+        },
+        fail: reject,
+      });
+    });
 }
 
 /**

@@ -37,6 +37,18 @@ export class Asking {
      * @returns {ClientMessage[]} the text that it lacks after an `attach`.
      */
     started({ stream, token, chars }: import("./messages.js").StreamStarted): ClientMessage[];
+    /** Where the text of the server at hand begins. */
+    get said(): number;
+    /**
+     * This server speaks so much of the text and then stops; the rest is to be asked of another.
+     *
+     * @param {number} chars code points.
+     * @param {string} [voice] that spoke, for where none was asked for: the rest alone might get another.
+     * @returns {boolean} whether there is a rest, or may be.
+     */
+    elsewhere(chars: number, voice?: string): boolean;
+    /** What ends it at the next connection, if a server holds it. @returns {ClientMessage[]} */
+    get unwanted(): ClientMessage[];
     /**
      * The connection is lost.
      *

@@ -1,6 +1,6 @@
 /** @typedef {import('./pump.js').Pump} Pump */
 /** @typedef {import('./sending.js').Wish} Wish */
-/** @typedef {{ id: string, sending: Sending, voice: boolean }} Clip */
+/** `pump`: the connection on which it was asked for. @typedef {{ id: string, sending: Sending, voice: boolean, pump: Pump | null }} Clip */
 export class Clips {
     /**
      * @param {import('./terms.js').Place} place
@@ -33,12 +33,20 @@ export class Clips {
      */
     write(id: string, samples: Float32Array | null): void;
     /**
-     * It is over, or nobody wants it any more.
+     * The speech that it belongs to was asked for.
      *
      * @param {string} id
-     * @param {Pump | null} pump tells the server, if it is a voice that was to be made.
+     * @param {Pump} pump where.
      */
-    drop(id: string, pump?: Pump | null): void;
+    carry(id: string, pump: Pump): void;
+    /** Whether anything of a clip is under way on this connection. @param {Pump} pump */
+    on(pump: Pump): boolean;
+    /**
+     * It is over, or nobody wants it any more; of a voice that was to be made the server is told.
+     *
+     * @param {string} id
+     */
+    drop(id: string): void;
     /**
      * A message of a stream. Whether it is of a voice that is made, and nobody else's.
      *
@@ -54,21 +62,26 @@ export class Clips {
      */
     send(pump: Pump | null): void;
     /**
-     * The connection is lost. A voice whose clip was sent whole may be made or not: nobody knows.
+     * A connection is lost. A voice whose clip was sent whole may be made or not: nobody knows.
      *
-     * @param {AbrError | null} fault there will be no other connection, for this reason.
+     * @param {Pump | null} pump which; null: there is none.
+     * @param {AbrError | null} [fault] there will be no other connection, for this reason.
      */
-    lost(fault: AbrError | null): void;
+    lost(pump: Pump | null, fault?: AbrError | null): void;
     /** Nothing is sent or told any more. */
     close(): void;
     #private;
 }
 export type Pump = import("./pump.js").Pump;
 export type Wish = import("./sending.js").Wish;
+/**
+ * `pump`: the connection on which it was asked for.
+ */
 export type Clip = {
     id: string;
     sending: Sending;
     voice: boolean;
+    pump: Pump | null;
 };
 import { Sending } from './sending.js';
 import { AbrError } from './errors.js';

@@ -12,7 +12,7 @@ export class HeardText {
         begin: number;
         end: number;
     }, text: string): Clause;
-    /** @param {number} ticks how long the speech is. */
+    /** @param {number} ticks how long the speech is, or what one server speaks of it. */
     end(ticks: number): void;
     /**
      * The index up to which the text was heard.

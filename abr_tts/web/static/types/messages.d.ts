@@ -165,6 +165,7 @@ export type StreamEnd = {
     channels: number;
     codec: string;
     reason: string;
+    chars?: number;
 };
 export type FlowControl = {
     type: "flow_control";

@@ -1,5 +1,4 @@
-/** Connections tried in a row without a `welcome` before speeches that wait are given up: some three minutes of backing off. A guess. */
-export const TRIES_MOST: 10;
+export { TRIES_MOST } from "./lines.js";
 export class Receiver {
     /**
      * @param {Settings} settings
@@ -12,6 +11,7 @@ export class Receiver {
     #private;
 }
 export type Mark = import("./speaking.js").Mark;
+export type Pump = import("./pump.js").Pump;
 export type ServerMessage = import("./messages.js").ServerMessage;
 export type Command = import("./terms.js").Command;
 export type Request = import("./terms.js").Request;

@@ -16,8 +16,11 @@ export class Sending {
     handle: number | null;
     /** Its name on the wire; a new one when it must be asked for anew. */
     streamId: string;
-    /** There is no text in it. */
+    /** There is no text in it, and nothing of it is asked of another server. */
     text: string;
+    said: number;
+    /** What ends it at the next connection: it ends by itself. @type {ClientMessage[]} */
+    unwanted: ClientMessage[];
     /** The server was told that this is all. */
     complete: boolean;
     /** How messages name the stream. */
@@ -50,6 +53,8 @@ export class Sending {
      * @param {number} now seconds, as everywhere below.
      */
     flow(kbps: number, now: number): void;
+    /** A server that stops has not begun with it: the whole is to be asked of another. */
+    elsewhere(): boolean;
     /**
      * The connection is lost: what was not sent to its end is sent anew.
      *

@@ -22,9 +22,19 @@ export class Speaking {
     fault: AbrError | null;
     /** Ticks heard. */
     played: number;
+    /** The server has no more of it, and another one has: to be asked for anew. */
+    moved: boolean;
+    /** The connection on which it was asked for last. @type {import('./pump.js').Pump | null} */
+    pump: import("./pump.js").Pump | null;
     id: string;
     /** The messages that ask for it, or for the rest of it. */
     ask(): import("./messages.js").ClientMessage[];
+    /**
+     * Its server stops and has not begun with it: all of what that was asked is to be asked of another.
+     *
+     * @param {() => string} again gives a new UUID.
+     */
+    refusedHere(again: () => string): void;
     /**
      * The connection is lost.
      *
@@ -110,24 +120,7 @@ export type Figures = {
     stallMs: number;
     state: "waiting" | "playing" | "stalled" | "paused";
 };
-/**
- * What a speech was like for its listener; times count from the request; `heard`: it was `text.slice(0, heard)`.
- */
-export type Report = {
-    voice: string;
-    sampleRate: number;
-    firstSoundMs: number | null;
-    playedMs: number;
-    heard: number;
-    rungs: Record<string, number>;
-    switches: number;
-    stalls: number;
-    stallMs: number;
-    bytes: number;
-    badPackets: number;
-    complete: boolean;
-    reason: "done" | "cancelled" | "stopped";
-};
+export type Report = import("./account.js").Report;
 import { Asking } from './asking.js';
 import { Sending } from './sending.js';
 import { AbrError } from './errors.js';

@@ -4,7 +4,7 @@
  *   | import('./messages.js').AudioStart} Start
  */
 /** @typedef {{ type: string, stream: StreamRef, text?: string }} Ask */
-/** Of `clip` sound may be sent, of `open` text. @typedef {'open' | 'clip' | 'complete' | 'cancelled' | 'draining' | 'gone'} State */
+/** Of `clip` sound may be sent, of `open` text. @typedef {'open' | 'clip' | 'complete' | 'cancelled' | 'draining' | 'moved' | 'gone'} State */
 /** Pass it on; it changes nothing; text after the end; sound for a stream that takes none. @typedef {'pass' | 'ignore' | 'late' | 'stray'} Verdict */
 /** @typedef {'text' | 'text_end' | 'cancel' | 'audio' | 'other'} Signal */
 /**
@@ -59,8 +59,9 @@ export class Streams {
      * `stream_end` passed: the listener plays on, unless it was the listener who ended it.
      *
      * @param {Stream} stream
+     * @param {string} reason
      */
-    end(stream: Stream): void;
+    end(stream: Stream, reason: string): void;
     /**
      * The stream is over. One that never had a handle was refused: its id may come again.
      *
@@ -79,7 +80,7 @@ export type Ask = {
 /**
  * Of `clip` sound may be sent, of `open` text.
  */
-export type State = "open" | "clip" | "complete" | "cancelled" | "draining" | "gone";
+export type State = "open" | "clip" | "complete" | "cancelled" | "draining" | "moved" | "gone";
 /**
  * Pass it on; it changes nothing; text after the end; sound for a stream that takes none.
  */

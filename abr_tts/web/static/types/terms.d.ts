@@ -66,6 +66,7 @@ export type Settings = {
 };
 /**
  * What differs from place to place. `opus` gives null where Opus cannot be decoded: PCM is asked for.
+ * `post`: how a ticket is asked for, where there is no `fetch`.
  */
 export type Place = {
     transport: import("./transport.js").Transport;
@@ -73,4 +74,5 @@ export type Place = {
     clock: import("./pump.js").Clock;
     random(): number;
     uuid(): string;
+    post?: import("./ticket.js").Post;
 };

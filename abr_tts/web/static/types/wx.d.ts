@@ -8,17 +8,22 @@
 /**
  * What is used of `wx`.
  *
- * @typedef {{ connectSocket(how: { url: string, protocols: string[] }): SocketTask, createWebAudioContext(): AudioContext }} Wx
+ * @typedef {{ connectSocket(how: { url: string, protocols: string[] }): SocketTask, createWebAudioContext(): AudioContext,
+ *   request(how: { url: string, method: string, dataType: string, success(answer: { statusCode: number, data: any,
+ *   header: Record<string, string> }): void, fail(error: unknown): void }): unknown }} Wx
  */
 /** `WXWebAssembly`. @typedef {{ instantiate(path: string, imports: object): Promise<{ instance: { exports: object } }> }} Wasm */
 /**
  * @param {Wx} wx
  * @param {string} url of the server, ws: or wss:, with its path.
- * @param {{ token?: string, policy?: string, startMs?: number, wasm?: string, WXWebAssembly?: Wasm }} [options]
+ * @param {{ token?: string, ticketUrl?: string, policy?: string, startMs?: number, wasm?: string, WXWebAssembly?: Wasm }} [options]
+ *   `ticketUrl`: where your application answers a POST with `{"ticket": …}`, instead of a key; it is asked by
+ *   `wx.request`, so that its host stands in the mini-program's list of servers.
  *   `wasm`: the path of `opus.wasm` in the package; `WXWebAssembly`: the platform's own, where it is not global.
  */
-export function createPlayer(wx: Wx, url: string, { token, policy, startMs, wasm, WXWebAssembly }?: {
+export function createPlayer(wx: Wx, url: string, { token, ticketUrl, policy, startMs, wasm, WXWebAssembly }?: {
     token?: string;
+    ticketUrl?: string;
     policy?: string;
     startMs?: number;
     wasm?: string;
@@ -82,6 +87,17 @@ export type Wx = {
         protocols: string[];
     }): SocketTask;
     createWebAudioContext(): AudioContext;
+    request(how: {
+        url: string;
+        method: string;
+        dataType: string;
+        success(answer: {
+            statusCode: number;
+            data: any;
+            header: Record<string, string>;
+        }): void;
+        fail(error: unknown): void;
+    }): unknown;
 };
 /**
  * `WXWebAssembly`.
