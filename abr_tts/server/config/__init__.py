@@ -13,18 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from .access import AdminSettings, AuthSettings
+from .doors import DashScopeSettings, GrpcSettings, OpenAiSettings
 from .limits import LimitSettings
 from .network import ServerSettings, TlsSettings, WebSettings
 from .options import Described, build, over, read_environment, read_file, read_flags
 from .options import describe as _describe
 from .rollout import CanarySettings, RolloutSettings
 from .speech import EngineSettings, RecordSettings, ResumeSettings, StreamSettings
-from .watching import DebugSettings, LogSettings
+from .watching import DebugSettings, LogSettings, TracingSettings
 
 __all__ = [
-    "SECTIONS", "AdminSettings", "AuthSettings", "CanarySettings", "DebugSettings", "EngineSettings",
-    "LimitSettings", "LogSettings", "RecordSettings", "ResumeSettings", "RolloutSettings", "ServerSettings",
-    "Settings", "StreamSettings", "TlsSettings", "WebSettings", "describe", "load",
+    "SECTIONS", "AdminSettings", "AuthSettings", "CanarySettings", "DashScopeSettings", "DebugSettings",
+    "EngineSettings", "GrpcSettings", "LimitSettings", "LogSettings", "OpenAiSettings", "RecordSettings",
+    "ResumeSettings", "RolloutSettings", "ServerSettings", "Settings", "StreamSettings", "TlsSettings",
+    "TracingSettings", "WebSettings", "describe", "load",
 ]  # fmt: skip
 
 
@@ -44,8 +46,12 @@ class Settings:
     auth: AuthSettings = field(default_factory=AuthSettings)
     admin: AdminSettings = field(default_factory=AdminSettings)
     web: WebSettings = field(default_factory=WebSettings)
+    openai: OpenAiSettings = field(default_factory=OpenAiSettings)
+    dashscope: DashScopeSettings = field(default_factory=DashScopeSettings)
+    grpc: GrpcSettings = field(default_factory=GrpcSettings)
     log: LogSettings = field(default_factory=LogSettings)
     debug: DebugSettings = field(default_factory=DebugSettings)
+    tracing: TracingSettings = field(default_factory=TracingSettings)
 
 
 SECTIONS: dict[str, type] = {item.name: item.default_factory for item in fields(Settings)}  # type: ignore[misc]

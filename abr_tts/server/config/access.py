@@ -43,6 +43,13 @@ class AuthSettings(Section):
     jwt_leeway_s: float = setting(
         10.0, "Seconds that exp and nbf may be off, as clocks are.", low=0, high=600
     )
+    revoke: bool = setting(
+        True, "Whether a connection ends, with 1008, when its key is removed or its token is out of date."
+    )
+    jwt_grace_s: float = setting(
+        300.0, "Seconds beyond its exp after which a token is out of date for what it has opened.",
+        low=0, high=31_536_000,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

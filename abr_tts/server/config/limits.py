@@ -27,6 +27,11 @@ class LimitSettings(Section):
         64, "Streams that wait for their turn at the engine, at which new ones are told to come back.",
         low=0, high=100_000,
     )  # fmt: skip
+    whole_streams: int = setting(
+        64, "Streams that wait to be delivered whole, in place of a refusal, while engine or processors have "
+        "no room; of more, new ones are told to come back. 0: they are at once.",
+        low=0, high=100_000,
+    )  # fmt: skip
     engine_share: float = setting(
         0.8, "Share of the engine that streams may need together to sound without a stall, by its measured "
         "speed; of more, the last to come wait. Above 1 none waits lest others stall.",

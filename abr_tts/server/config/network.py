@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import ConfigError
+from ..access.proxies import Proxies
 from .options import Section, setting
 
 
@@ -18,6 +19,10 @@ class ServerSettings(Section):
 
     host: str = setting("127.0.0.1", "Address to listen on; 0.0.0.0 or :: opens it to the network.")
     port: int = setting(8765, "TCP port; 0 takes any free one.", low=0, high=65535)
+    trusted_proxies: tuple[str, ...] = setting(
+        (), "Networks of proxies, e.g. 10.0.0.0/8, whose X-Forwarded-For or X-Real-IP tells a listener's "
+        "address; of anybody else these are ignored.",
+    )  # fmt: skip
     backlog_connections: int = setting(
         512, "Connections that the kernel holds until they are accepted.", low=1, high=65535
     )
@@ -30,6 +35,10 @@ class ServerSettings(Section):
     codec_threads: int = setting(
         0, "Threads that encode audio; 0 takes one for each processor core.", low=0, high=256
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        Proxies(self.trusted_proxies)
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,13 @@
 """
-What operators are told: [log], [debug].
+What operators are told: [log], [debug], [tracing].
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
+from ...errors import ConfigError
 from .options import Section, setting
 
 
@@ -29,3 +31,26 @@ class DebugSettings(Section):
     memory_s: float = setting(
         0.0, "Seconds between two lines of the log that tell the same; 0: none.", low=0, high=86_400
     )
+
+
+@dataclass(frozen=True)
+class TracingSettings(Section):
+    """[tracing]: a span of OpenTelemetry for each stream; needs the extra [otel]."""
+
+    endpoint: str = setting(
+        "", "Where a collector takes traces (OTLP/HTTP), as http://127.0.0.1:4318/v1/traces; empty: none."
+    )
+    share: float = setting(
+        1.0, "Share of streams that are traced where the client's request belongs to no trace of its own.",
+        low=0, high=1,
+    )  # fmt: skip
+    service: str = setting("abr-tts", "What the server is called in traces.")
+    timeout_s: float = setting(
+        5.0, "Seconds that the collector may take to answer; what there is no room for meanwhile is lost.",
+        low=0.1, high=60,
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.endpoint and urlsplit(self.endpoint).scheme not in ("http", "https"):
+            raise ConfigError(f"tracing.endpoint must begin with http:// or https://, not {self.endpoint!r}")

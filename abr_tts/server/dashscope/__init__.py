@@ -1,0 +1,3 @@
+"""
+Alibaba's hosted CosyVoice as its SDKs know it, on our core: the WebSocket `/api-ws/v1/inference`.
+"""
