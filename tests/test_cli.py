@@ -18,8 +18,8 @@ import pytest
 import trustme
 
 from abr_tts import __version__
+from abr_tts.audio.wav import UNKNOWN
 from abr_tts.cli import doctor, main
-from abr_tts.cli.wav import UNKNOWN
 from abr_tts.engine.kinds import KINDS
 from abr_tts.engine.tone import Options, expected
 from abr_tts.errors import MissingDependency

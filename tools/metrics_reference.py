@@ -16,7 +16,7 @@ from abr_tts.server.app import Server
 from abr_tts.server.config import load
 
 HEAD = """\
-# Metrics, logs, memory
+# Metrics, logs, spans, memory
 
 `/metrics` has what operators watch in Prometheus' text form, without a key: a proxy to the internet should
 leave it out, as the one in [tools/deploy](../tools/deploy) does. `tools/deploy/grafana.json` is a dashboard
@@ -47,6 +47,27 @@ a client that reports nothing counts as sent alone.
 `session` is the connection's name, which `welcome` tells the client, `stream` the beginning of the id that
 the client gave its stream, the same as on the operator's page and in the names of traces; `stack` is a whole
 traceback. Either is there where it is known. Neither texts nor keys are logged at any level.
+
+## Spans
+
+With `pip install 'abr-tts[otel]'` and `tracing.endpoint = "http://127.0.0.1:4318/v1/traces"` each stream is one span
+of [OpenTelemetry](https://opentelemetry.io), `abr_tts.stream`, which goes to a collector over OTLP/HTTP when the
+stream is over, whatever connections it had. Off by default, and nothing of it is loaded then.
+
+| attribute | |
+|---|---|
+| `abr_tts.stream` | the beginning of its id, as in the log |
+| `abr_tts.engine`, `abr_tts.policy`, `abr_tts.policy_version` | which engine and policy; `fixed` where the request named the rung |
+| `abr_tts.rung_first` | what it began with |
+| `abr_tts.first_sound_ms` | from the request to its first sound in the kernel; missing where there was none |
+| `abr_tts.played_s`, `abr_tts.switches`, `abr_tts.stalls`, `abr_tts.stalled_ms` | as the listener reported, and what the server decided |
+| `abr_tts.outcome` | `done`, `cancelled`, `lost` (the listener is gone), or the error's code; then the span's status is an error |
+
+No text, no key, no address. A `traceparent` header ([W3C Trace Context](https://www.w3.org/TR/trace-context/)) of the
+request that opened the connection makes its streams children of your application's span, traced if that is; of all
+others `tracing.share` are. Let your proxy take the header away from strangers, or they choose. What the exporter needs
+besides, a collector's token say, it reads from its own variables (`OTEL_EXPORTER_OTLP_HEADERS`). A collector that is
+away costs the spans and no stream.
 
 ## Memory
 

@@ -24,6 +24,7 @@ PACKAGES = {
     "aiohttp": "aiohttp",
     "msgpack": "msgpack",
     "numpy": "numpy",
+    "msgspec": "msgspec",
     "soxr": "soxr",
     "opuslib": None,
     "opuslib-next-bundled": None,

@@ -138,7 +138,7 @@ async def _serve(settings: Settings, demo: bool = False) -> None:
 
     from ..demo.links import Links
     from ..server.app import Server
-    from ..server.app import run as run_server
+    from ..server.program import run as run_server
     from ..server.watching.logs import set_up
 
     def made(server: Server) -> None:

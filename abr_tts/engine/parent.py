@@ -129,6 +129,8 @@ class WorkerHandle(asyncio.Protocol):
         self.loading: Optional[ipc.Loading] = None
         """How far it said to be with loading."""
         self.last_voice = ""
+        self.freed_after_s: Optional[float] = None
+        """Seconds from the cancel of what it did last until it was free; None: that was no cancel."""
         self.served = 0
 
     # -- process --------------------------------------------------------------------------
@@ -320,6 +322,7 @@ class WorkerHandle(asyncio.Protocol):
         self.state = IDLE
         self._deadline = float("inf")
         request, self._request = self._request, None
+        self.freed_after_s = self._heard - self._cancelled_at if request is None else None
         # The next request is on its way to the worker before this one's sink is told.
         self._owner.worker_free(self, record if isinstance(record, ipc.End) else None)
         if request is not None:

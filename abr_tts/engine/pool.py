@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Optional, Union
 
 from ..audio.pcm import encode_pcm16
@@ -63,6 +64,8 @@ class Pool:
         self._count = Counts()
         self._began = 0.0
         self._took: Optional[float] = None
+        self.freed: Callable[[float], None] = lambda seconds: None
+        """Is told of each worker that is free after a cancel, with the seconds since."""
 
     # -- life -----------------------------------------------------------------------------
 
@@ -134,6 +137,8 @@ class Pool:
         self._failures = 0
         if end is not None:
             self._count.bad_samples += end.bad
+        if worker.freed_after_s is not None:
+            self.freed(worker.freed_after_s)
         self._dispatch(worker)
 
     def worker_gone(self, worker: WorkerHandle, why: str) -> None:

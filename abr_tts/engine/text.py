@@ -102,6 +102,10 @@ class Clauser:
         self._half = ""
         return self._cut(final=True)
 
+    def flush(self) -> list[Clause]:
+        """All of it so far, as if it ended here; more may come. Half a surrogate pair is kept."""
+        return self._cut(final=True)
+
     def rest(self, hungry: bool) -> list[Clause]:
         """
         The clause to speak, if any, when no text has come for a while: nobody shall wait in silence.

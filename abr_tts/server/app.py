@@ -6,15 +6,14 @@ The server as a whole: its parts, how they start and how they stop.
     ... server.url ...
     await server.stop()
 
-`run` is the same for a program of its own: until a signal, and then with time to finish.
+`program.run` is the same for a program of its own: until a signal, and then with time to finish.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import signal
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -29,13 +28,19 @@ from ..errors import ConfigError
 from ..stream.track import prepare
 from .access import credentials, tls
 from .access.auth import Auth
+from .access.standing import Standing
+from .asyncapi.document import AsyncApi
 from .config import Settings, StreamSettings
+from .dashscope.door import DashScope
+from .doors.desk import Desk
 from .front import PATH, Front
+from .grpc.opening import door as grpc_door
 from .load.idlers import Idlers
 from .load.limits import Admission, StreamIds
 from .load.quotas import Quotas
-from .load.relief import Relief, cores, cpu_s
+from .load.relief import CLOSED, Relief, cores, cpu_s
 from .load.turns import Speed, Turns
+from .openai.door import OpenAi
 from .resume.resumption import Resumption
 from .rollout.kept import Keeper, load
 from .rollout.policies import LinkMemory, Policies
@@ -49,7 +54,7 @@ from .speech.surroundings import Services
 from .speech.synthesis import pool
 from .speech.uplinks import Share
 from .speech.workshop import Workshop
-from .watching import http_log
+from .watching import http_log, tracing
 from .watching.admin import Admin
 from .watching.heap import Heap, find_trim
 from .watching.memory import Memory
@@ -64,6 +69,10 @@ DEAD_PEER_SLACK_S = 10.0
 
 ENDING_S = 1.0
 """Seconds that engine and threads may take to end once connections are closed; they take 0.3 (measured)."""
+
+MOVE_AT = 0.5
+"""Share of the time that streams have to end in, after which those whose text is not all with the engine are
+moved: the rest of it is for the clause under way, 14 s at most, and for sending. A guess."""
 
 WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 """Addresses that mean every address of the machine, and where a client on it finds them."""
@@ -95,6 +104,7 @@ class Server:
         opus = settings.stream.opus_library
         self._library = libopus.load(str(opus) if opus else None)
         self._resampler = _resampler(settings.stream)
+        self._tracing = tracing.make(settings.tracing, settings.engine.kind)
         self.pool = pool(settings)
         self._workshop = Workshop(settings.server.codec_threads)
         self._idle = asyncio.Event()
@@ -105,7 +115,7 @@ class Server:
         self._turns = self._take_turns()
         services = Services(
             settings, self.pool, self._workshop, self._library, self.metrics, self._turns, self._relief,
-            self._recordings, self._resampler,
+            self._recordings, self._resampler, self._tracing,
         )  # fmt: skip
         policies = Policies(settings, auth.key_names, load(settings.rollout.state_file))
         self._keeper = Keeper(settings.rollout.state_file, policies.slots)
@@ -120,6 +130,10 @@ class Server:
             References(voices_dir, limits.voices) if voices_dir else None, self._resumption, Quotas(limits),
         )  # fmt: skip
         self._front = Front(auth, shared, rollout)
+        self.desk = Desk(self._front, auth, shared)
+        """What doors of other protocols go through."""
+        self._open_doors()
+        self._grpc = grpc_door(settings, self._front, self._certificate)
         admin = Admin(settings.admin, auth, rollout, self._keeper)
         admin.add_to(self._front.app.router)
         self._refresh = self._refreshing(credentials.kinds(settings, auth, admin.auth, self._certificate))
@@ -127,6 +141,7 @@ class Server:
         self._memory.add_to(self._front.app.router, admin)
         if settings.web.enabled:
             self._add_pages(admin, rollout)
+        self._standing = Standing(auth, lambda: list(self._front.sessions))
         self._idlers = Idlers(settings.limits.hello_timeout_s, self._connections)
         self._front.app.middlewares.append(self._idlers.middleware)
         close_s = settings.limits.close_timeout_s
@@ -134,6 +149,15 @@ class Server:
             self._front.app, access_log=None, logger=http_log.log, shutdown_timeout=close_s
         )
         self._tasks: list[asyncio.Task[None]] = []
+
+    def _open_doors(self) -> None:
+        """For clients of others' products, where they are set; and what is said on all WebSockets."""
+        settings, app = self.settings, self._front.app
+        if settings.openai.enabled:
+            OpenAi(settings.openai, self.desk).add_to(app)
+        if settings.dashscope.enabled:
+            DashScope(self.desk).add_to(app.router)
+        AsyncApi(settings).add_to(app.router)
 
     def _add_pages(self, admin: Admin, rollout: Rollout) -> None:
         """Pages for people, and what the operator's asks for."""
@@ -146,11 +170,15 @@ class Server:
     def _take_turns(self) -> Turns:
         """Whose turn it is at the engine; `_look_after` sees to it."""
         limits, speed, relief = self.settings.limits, Speed(), self._relief
-        turns = Turns(limits.engine_share, limits.waiting_streams, lambda: self.pool.ready, speed)
+        turns = Turns(
+            limits.engine_share, limits.waiting_streams, lambda: self.pool.ready, speed,
+            limits.whole_streams, lambda: relief.step >= CLOSED,
+        )  # fmt: skip
         self.metrics.engine.spoke = speed.add
         for name, what, value in (
             ("engine_turns", "Streams that have words to say and are spoken", lambda: turns.speaking),
             ("engine_turns_waiting", "Streams that have words to say and wait", lambda: turns.waiting),
+            ("engine_turns_whole", "Streams that wait to be delivered whole", lambda: turns.patient),
             (
                 "engine_turns_room",
                 "Streams that the engine carries, by its measured speed",
@@ -207,6 +235,11 @@ class Server:
         """The same place for /healthz, /readyz and /metrics, without a path."""
         return f"{'https' if self._certificate else 'http'}://{place(self.settings.server.host, self.port)}"
 
+    @property
+    def grpc_target(self) -> str | None:
+        """Where a gRPC client on this machine connects, as 127.0.0.1:50051; None: there is no such door."""
+        return place(self.settings.server.host, self._grpc.port) if self._grpc else None
+
     async def start(self) -> None:
         """
         Listen, and load the engine; returns when it can speak. /readyz says no until then.
@@ -223,6 +256,7 @@ class Server:
                 self._recordings.start()
             self._tasks.append(asyncio.ensure_future(self.metrics.watch_loop(self._look_after)))
             self._tasks.append(asyncio.ensure_future(self._idlers.run()))
+            self._tasks.append(asyncio.ensure_future(self._standing.run()))
             self._tasks.append(asyncio.ensure_future(self._memory.run()))
             heap = Heap(self.settings.server.trim_s, find_trim())
             self._tasks.append(asyncio.ensure_future(heap.run()))
@@ -256,11 +290,13 @@ class Server:
         context = self._certificate.context if self._certificate else None
         for one in sockets:
             await web.SockSite(self._runner, one, ssl_context=context).start()
+        if self._grpc:
+            await self._grpc.start()
         self.listening.set()
 
     async def drain(self) -> None:
         """
-        Take nothing new, and wait until what runs is sent.
+        Take nothing new, and wait until what runs is sent, of long texts as far as it comes (`Session.move`).
 
         That takes `server.drain_s` at most with what `stop` takes after it: time to close is kept back.
         """
@@ -269,13 +305,21 @@ class Server:
         deadline_s = self.settings.server.drain_s
         wait_s = max(deadline_s - self.settings.limits.close_timeout_s - ENDING_S, deadline_s / 2)
         for session in list(self._front.sessions):
-            session.go_away(deadline_s)
+            session.go_away(wait_s)
         self._idle.clear()
-        if self._admission.streams:
-            try:
-                await asyncio.wait_for(self._idle.wait(), wait_s)
-            except TimeoutError:
-                log.warning("%d streams were not sent in time", self._admission.streams)
+        if not self._admission.streams:
+            return
+        move = asyncio.get_running_loop().call_later(wait_s * MOVE_AT, self._move)
+        try:
+            await asyncio.wait_for(self._idle.wait(), wait_s)
+        except TimeoutError:
+            log.warning("%d streams were not sent in time", self._admission.streams)
+        finally:
+            move.cancel()
+
+    def _move(self) -> None:
+        for session in list(self._front.sessions):
+            session.move()
 
     async def stop(self) -> None:
         """Close every connection with 1012, end the engine; returns when nothing is left. Twice is once."""
@@ -290,9 +334,12 @@ class Server:
         ]
         if tasks:
             await asyncio.wait(tasks, timeout=self.settings.limits.close_timeout_s)
+        if self._grpc:
+            await self._grpc.stop()
         await self._runner.cleanup()
         await self.pool.stop()
         self._workshop.stop()
+        await asyncio.to_thread(self._tracing.stop)
         if self._recordings:
             await asyncio.to_thread(self._recordings.stop)
         for task in self._tasks:
@@ -326,52 +373,3 @@ def _resampler(settings: StreamSettings) -> Resampler:
         return by_name(settings.resampler, settings.resampler_device)
     except ValueError as fault:
         raise ConfigError(f"stream.resampler_device: {fault}") from fault
-
-
-async def run(
-    settings: Settings,
-    started: Callable[[Server], None] = lambda server: None,
-    made: Callable[[Server], None] = lambda server: None,
-) -> None:
-    """
-    Serve until SIGTERM or SIGINT; then let running streams finish, and stop. A second signal hurries.
-
-    SIGHUP has files of policies, keys and certificates read again; without any it ends the program, as a
-    closed terminal should.
-
-    Args:
-        started: called with the server once it can speak.
-        made: called with the server before it starts, to open further doors.
-
-    Raises:
-        As `Server` and `Server.start`.
-    """
-    server = Server(settings)
-    made(server)
-    loop, told = asyncio.get_running_loop(), asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told.set)
-    if server.reload:
-        loop.add_signal_handler(signal.SIGHUP, server.reload)
-    try:
-        await _until(told, server.start())
-        if not told.is_set():
-            started(server)
-            await told.wait()
-            log.info("stopping; running streams have %g s", settings.server.drain_s)
-            told.clear()
-            await _until(told, server.drain())
-    finally:
-        await server.stop()
-
-
-async def _until(told: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
-    """Do `work`, or leave it when the event comes first."""
-    task, waiter = asyncio.ensure_future(work), asyncio.ensure_future(told.wait())
-    await asyncio.wait([task, waiter], return_when=asyncio.FIRST_COMPLETED)
-    waiter.cancel()
-    task.cancel()
-    if task.done():
-        task.result()
-    else:
-        await asyncio.wait([task])

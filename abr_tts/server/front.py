@@ -11,20 +11,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from aiohttp import web
 
 from .. import __version__
 from ..engine.base import Voice
-from ..errors import Overloaded
+from ..errors import AbrError, Overloaded, Unauthorized
+from ..wire.codec import Codec
 from ..wire.connection import Connection
 from ..wire.limits import Limits
 from .access.auth import Auth, Caller
+from .access.proxies import Proxies
 from .access.ticketing import Ticketing
 from .config import LimitSettings
+from .guest import Guest
+from .load.hits import limit_of
 from .rollout.rollout import Rollout
+from .sending.line import Line, WebSocketLine
 from .session import Session
 from .shared import Shared
 from .speech.utterance import FINISHING, SPEAKING, WAITING
@@ -47,6 +52,10 @@ CLOSE_CODES = frozenset({1000, 1001, 1005, 1006, 1008, 1009, 1011, 1012, 1013})
 """Close codes that are counted by name; a client may send any, and a label must have few values."""
 
 
+NO_KEY, BAD_TICKET = "an API key is needed: Authorization: Bearer <key>", "the ticket is not good"
+"""What whoever may not come in is told."""
+
+
 class Front:
     """
     Args:
@@ -60,8 +69,9 @@ class Front:
         self._services = shared.services
         self._settings = shared.services.settings
         self._limits = wire_limits(self._settings.limits)
-        self.sessions: dict[Session, asyncio.Task[None] | None] = {}
-        """Every open session, with the task that serves it."""
+        self._proxies = Proxies(self._settings.server.trusted_proxies)
+        self.sessions: dict[Guest, asyncio.Task[Any] | None] = {}
+        """Every open session and visit at another door, with the task that serves it."""
         self.app = web.Application()
         self.app.on_response_prepare.append(_guard)
         self.app.router.add_get(PATH, self._stream)
@@ -83,12 +93,10 @@ class Front:
 
         A bad policy file is told and no reason to say no: the good one before it is in use.
         """
-        stats = self._services.pool.stats
-        draining = self._shared.draining()
-        ready = stats.ready > 0 and not draining
+        stats, ready = self._services.pool.stats, self.ready
         detail = {
             "ready": ready,
-            "draining": draining,
+            "draining": self.draining,
             "engine": self._settings.engine.kind,
             "workers": stats.size,
             "workers_ready": stats.ready,
@@ -99,6 +107,16 @@ class Front:
             **self._rollout.summary(),
         }
         return web.json_response(detail, status=200 if ready else 503)
+
+    @property
+    def draining(self) -> bool:
+        """Whether the server stops: it takes nobody in any more."""
+        return self._shared.draining()
+
+    @property
+    def ready(self) -> bool:
+        """What /readyz says."""
+        return self._services.pool.stats.ready > 0 and not self.draining
 
     def _loading(self) -> dict[str, Any]:
         """How far the engine is: state, what is being done, the share of it, since when."""
@@ -159,72 +177,97 @@ class Front:
         self.check(request)
         name = secrets.token_hex(8)
         caller = self._enter(request, name)
-        self._services.metrics.opened.inc()
         # No WebSocket heartbeat of ours: clients ping by the protocol, which also measures their round
         # trip, is answered at once, and keeps both directions of a proxy alive; `idle_s` does the rest.
+        limits = self._settings.limits
         socket = web.WebSocketResponse(
             protocols=(SUBPROTOCOL,),
             compress=False,  # a browser offers deflate; Opus does not shrink, and memory would grow
-            max_msg_size=self._settings.limits.message_bytes + OVERSIZE_BYTES,
-            timeout=self._settings.limits.close_timeout_s,
+            max_msg_size=limits.message_bytes + OVERSIZE_BYTES,
+            timeout=limits.close_timeout_s,
         )
-        now = asyncio.get_running_loop().time()
-        connection = Connection("server", now, self._limits, session=name, server=f"abr-tts/{__version__}")
+        connection = self.connection(name)
         try:
             await socket.prepare(request)
-            await self._serve(request, socket, connection, caller)
+            if request.transport is not None:  # it did not leave while we greeted
+                line = WebSocketLine(socket, request.transport, limits.close_timeout_s)
+                await self.serve(line, connection, caller)
         except ConnectionResetError:
             log.debug("session %s was cut while we greeted", name)
         finally:
-            self._leave(caller)
             # Ours first, where it was we who closed: the peer echoes what it likes.
-            code = connection.close_code or socket.close_code or 1006
-            self._services.metrics.closed.labels(code if code in CLOSE_CODES else "other").inc()
+            self.leave(caller, connection.close_code or socket.close_code or 1006)
         return socket
 
     def _enter(self, request: web.Request, name: str) -> Caller:
         """
-        Count a connection: who comes, as the session of this name. A ticket is used up.
+        See `enter`.
 
         Raises:
             HTTPException: 401, 429 or 503; then nothing is counted.
         """
-        now, headers = asyncio.get_running_loop().time(), request.headers
+        ticket = request.query.get("ticket")
+        try:
+            return self.enter(request.headers, ticket, request.remote or "", name)
+        except Unauthorized:
+            raise _unauthorized(ticket) from None
+        except Overloaded as error:
+            of_key = error.detail.get("name") == "connections_per_key"
+            refuse = _too_many if of_key else _unavailable
+            raise refuse(error.message, error.retry_after or 1.0) from None
+
+    # ------------------------------------------------------------ for every door of the protocol
+
+    def enter(self, headers: Mapping[str, str], ticket: str | None, address: str, name: str) -> Caller:
+        """
+        Count a connection: who comes, as the session of this name. A ticket is used up. `leave` later.
+
+        Args:
+            address: of the peer; where that is a proxy that is trusted, its headers tell whose counts.
+
+        Raises:
+            Unauthorized, Overloaded: then nothing is counted.
+        """
+        metrics, now = self._services.metrics, asyncio.get_running_loop().time()
         try:
             self._shared.admission.connect()
-        except Overloaded as error:
-            self._services.metrics.hit("connections")
-            raise _unavailable(error.message, error.retry_after or 1.0) from None
-        ticket = request.query.get("ticket")
-        caller = self._auth.enter(headers, ticket, request.remote or "", name, now)
-        try:
-            if caller is None:
-                raise _unauthorized(ticket)
-            self._shared.quotas.connect(caller)
-        except Overloaded as error:
-            self._shared.admission.disconnect()
-            self._services.metrics.hit("connections_per_key")
-            raise _too_many(error.message, error.retry_after or 1.0) from None
-        except web.HTTPException:
-            self._shared.admission.disconnect()
+        except Overloaded:
+            metrics.hit("connections")
             raise
+        try:
+            of_whom = self._proxies.address(address, headers)
+            caller = self._auth.enter(headers, ticket, of_whom, name, now)
+            if caller is None:
+                raise Unauthorized(NO_KEY if ticket is None else BAD_TICKET)
+            self._shared.quotas.connect(caller)
+        except AbrError as error:
+            self._shared.admission.disconnect()
+            if limit := limit_of(error):
+                metrics.hit(limit)
+            raise
+        metrics.opened.inc()
+        self._services.tracing.came(headers)
         return caller
 
-    def _leave(self, caller: Caller) -> None:
+    def leave(self, caller: Caller, code: int) -> None:
+        """A connection that `enter` has counted is over, with this close code."""
         self._shared.admission.disconnect()
         self._shared.quotas.disconnect(caller, asyncio.get_running_loop().time())
+        self._services.metrics.closed.labels(code if code in CLOSE_CODES else "other").inc()
 
-    async def _serve(
-        self, request: web.Request, socket: web.WebSocketResponse, connection: Connection, caller: Caller
-    ) -> None:
-        transport = request.transport
-        if transport is None:
-            return  # it left while we greeted
+    def connection(self, name: str, codec: Codec | None = None) -> Connection:
+        """The protocol of a session of this name, in these bytes."""
+        now = asyncio.get_running_loop().time()
+        server = f"abr-tts/{__version__}"
+        return Connection("server", now, self._limits, session=name, server=server, codec=codec)
+
+    async def serve(self, line: Line, connection: Connection, caller: Caller) -> AbrError | None:
+        """One session, from its first message to its goodbye; the last fault that its peer was told of."""
         name = caller.session
-        session = Session(socket, transport, connection, caller, self._shared)
+        session = Session(line, connection, caller, self._shared)
         self.sessions[session] = asyncio.current_task()
         with of_session(name):
-            log.debug("session %s opens from %s", name, request.remote)
+            log.debug("session %s opens from %s", name, caller.address)
             try:
                 await session.run()
             except Exception:
@@ -232,6 +275,7 @@ class Front:
             finally:
                 del self.sessions[session]
                 log.debug("session %s is over", name)
+        return session.last_fault
 
     def admit(self, request: web.Request) -> None:
         """
@@ -296,9 +340,7 @@ def _shown(voice: Voice) -> dict[str, Any]:
 
 
 def _unauthorized(ticket: str | None) -> web.HTTPUnauthorized:
-    words = (
-        "an API key is needed: Authorization: Bearer <key>" if ticket is None else "the ticket is not good"
-    )
+    words = NO_KEY if ticket is None else BAD_TICKET
     return web.HTTPUnauthorized(text=words + "\n", headers={"WWW-Authenticate": "Bearer"})
 
 

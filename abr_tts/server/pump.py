@@ -1,5 +1,5 @@
 """
-The pump of one WebSocket: bytes in, events taken one by one, bytes out, timers.
+The pump of one connection: bytes in, events taken one by one, bytes out, timers.
 
 Nothing waits: after each event the events of the connection are taken, then what it has to send, then
 its timer. What a message means is for whoever derives from this. All faults are told in one place, `fail`.
@@ -11,13 +11,12 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 
-from aiohttp import WebSocketError, WSMsgType, web
-
 from ..errors import NOTHING, AbrError, Internal, MessageTooBig
 from ..wire import messages as m
 from ..wire.connection import Connection, Failed, Received
 from .load.hits import limit_of
-from .sending.outbox import Entry, Outbox
+from .sending.line import Line
+from .sending.outbox import Entry
 from .watching.logs import ids
 from .watching.metrics import Metrics
 
@@ -27,25 +26,16 @@ log = logging.getLogger(__name__)
 class Pump(ABC):
     """
     Args:
-        socket: the WebSocket, prepared.
-        transport: its transport.
+        line: what carries its messages.
         connection: its protocol, on the server's side.
         metrics: of the server.
-        close_timeout_s: seconds that a close may take.
     """
 
-    def __init__(
-        self,
-        socket: web.WebSocketResponse,
-        transport: asyncio.Transport,
-        connection: Connection,
-        metrics: Metrics,
-        close_timeout_s: float,
-    ) -> None:
-        self._socket, self._connection, self._metrics = socket, connection, metrics
+    def __init__(self, line: Line, connection: Connection, metrics: Metrics) -> None:
+        self._line, self._connection, self._metrics = line, connection, metrics
         self._loop = asyncio.get_running_loop()
-        self._outbox = Outbox(socket, transport, self._written, close_timeout_s)
-        self._fault: AbrError | None = None
+        self._outbox = line.open(self._written)
+        self.last_fault: AbrError | None = None
         """The last one that the peer was told of."""
         self._timer: asyncio.TimerHandle | None = None
 
@@ -64,21 +54,13 @@ class Pump(ABC):
             await self._outbox.wait_closed()
 
     async def _read(self) -> None:
-        while True:
-            message = await self._socket.receive()
-            if message.type not in (WSMsgType.BINARY, WSMsgType.TEXT):
-                self._note_end(message.data)
-                return
-            self._connection.receive(message.data, self._loop.time())
-            self._settle()
-            self._pace(self._loop.time())
-
-    def _note_end(self, fault: object) -> None:
-        """The socket gives no more; of a message that is far too big aiohttp says so, and has closed."""
-        if isinstance(fault, WebSocketError) and fault.code == MessageTooBig.close:
-            error = MessageTooBig(
-                "a message far beyond the limit", limit=self._connection.limits.message_bytes
-            )
+        try:
+            while (data := await self._line.receive()) is not None:
+                self._connection.receive(data, self._loop.time())
+                self._settle()
+                self._pace(self._loop.time())
+        except MessageTooBig as error:
+            error.detail["limit"] = self._connection.limits.message_bytes
             self._note(error)
             self._connection.close(error.close, error.message)
 
@@ -155,7 +137,7 @@ class Pump(ABC):
         self._follow()
 
     def _note(self, error: AbrError) -> None:
-        self._fault = error
+        self.last_fault = error
         self._metrics.errors.labels(error.code).inc()
         if limit := limit_of(error):
             self._metrics.hit(limit)

@@ -14,12 +14,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from aiohttp import web
-
 from ..control.estimator import Estimate
 from ..control.policy import Policy
 from ..engine.base import Samples
-from ..errors import AbrError, Queued, ResumeRefused, StreamError, UnknownScript
+from ..errors import AbrError, Queued, ResumeRefused, StreamError, Unauthorized, UnknownScript
 from ..stream.terms import Terms
 from ..wire import messages as m
 from ..wire.connection import Connection
@@ -28,6 +26,7 @@ from .load.easing import eased, notice
 from .load.hints import Hints
 from .pump import Pump
 from .resume.resuming import is_lost, resumes
+from .sending.line import Line
 from .sending.outbox import Entry
 from .shared import Shared
 from .speech.conversion import Conversion
@@ -47,23 +46,14 @@ T = TypeVar("T")
 class Session(Pump):
     """
     Args:
-        socket: the WebSocket, prepared.
-        transport: its transport.
+        line: what carries its messages.
         connection: its protocol, on the server's side.
         caller: who it is.
         shared: what all sessions share.
     """
 
-    def __init__(
-        self,
-        socket: web.WebSocketResponse,
-        transport: asyncio.Transport,
-        connection: Connection,
-        caller: Caller,
-        shared: Shared,
-    ) -> None:
-        close_timeout_s = shared.services.settings.limits.close_timeout_s
-        super().__init__(socket, transport, connection, shared.services.metrics, close_timeout_s)
+    def __init__(self, line: Line, connection: Connection, caller: Caller, shared: Shared) -> None:
+        super().__init__(line, connection, shared.services.metrics)
         self._shared = shared
         self._caller = caller
         self._services, self._resumption = shared.services, shared.resumption
@@ -178,7 +168,7 @@ class Session(Pump):
             self._sampler = self._loop.call_later(SAMPLE_EVERY_S, self._sample)
 
     def _forget_all(self) -> None:
-        lost = is_lost(self._connection.closed, self._fault, self._socket.close_code)
+        lost = is_lost(self._connection.closed, self.last_fault, self._line.close_code)
         for utterance in list(self._utterances.values()):
             if lost and self._resumption.keeps(utterance.stream_id):
                 self._resumption.put(utterance.stream_id, self._let_go(utterance))
@@ -193,8 +183,9 @@ class Session(Pump):
 
     def _start(self, request: m.StreamStart) -> None:
         """Admit a stream and begin it; each refusal is one error of the tree."""
-        asked = self.admit(request.stream_id, lambda: self.receive(request))
-        accepted, how = eased(asked, self._services.relief.step)
+        patient = not request.open and self._shared.must_wait
+        asked = self.admit(request.stream_id, lambda: self.receive(request), patient=patient)
+        accepted, how = eased(asked, self._services.relief.step, patient=patient)
         voice, rung = accepted.voice, accepted.first
         carried = self._sent_bytes, self._known_received()
         handle = self.open_stream(request.stream_id, voice.name, voice.sample_rate, rung.codec, rung.name)
@@ -202,7 +193,8 @@ class Session(Pump):
             self._metrics.eased.labels(how).inc()
             self.fail(notice(how), request.stream_id)
         terms = self._terms(accepted)
-        self._begin(Utterance(request, handle, voice, terms, self, self._services), *carried)
+        begun = Utterance(request, handle, voice, terms, self, self._services, patient=patient)
+        self._begin(begun, *carried)
 
     def _begin(self, utterance: Utterance, sent: int, received: int) -> None:
         """First of all the engine; what is to be sent waits for this turn's end."""
@@ -227,6 +219,21 @@ class Session(Pump):
         utterance.go_on(self, *carried)
         for names in warnings:
             self.warn_of_script(utterance, names)
+
+    @property
+    def caller(self) -> Caller:
+        """Who it is."""
+        return self._caller
+
+    def dismiss(self, words: str) -> None:
+        """Its right to be here has ended: close."""
+        self.fail(Unauthorized(f"the connection is closed: {words}"), None)
+
+    def move(self) -> None:
+        """The server stops: the speech of whoever can go on elsewhere ends with a clause, if it is long."""
+        if resumes(self._connection.peer):
+            for utterance in list(self._utterances.values()):
+                utterance.move()
 
     def lose(self, utterance: Utterance) -> bool:
         """Another connection takes a stream. Whether it is still being made."""
@@ -264,13 +271,14 @@ class Session(Pump):
         """
         Bytes of this connection that the client has, before it first reports on a new stream.
 
-        While streams live their reports say it. Without any the kernel's word is taken, or a speech
-        that follows a cancelled one would wait for its own first report.
+        While streams live their reports say it. Without any the kernel's word is taken, or, where it cannot
+        be asked, that of whoever took the bytes: a speech that follows a cancelled one would wait for its
+        own first report, and what may be on the way of the one before is little.
         """
-        sample = None if self._utterances else self._outbox.sample()
-        if sample:
-            acknowledged = self._sent_bytes - sample.unacked_bytes - sample.user_bytes
-            self._received_bytes = max(self._received_bytes, acknowledged)
+        if not self._utterances:
+            sample = self._outbox.sample()
+            on_the_way = sample.unacked_bytes + sample.user_bytes if sample else 0
+            self._received_bytes = max(self._received_bytes, self._sent_bytes - on_the_way)
         return min(self._received_bytes, self._sent_bytes)
 
     def _cancel(self, utterance: Utterance) -> None:
@@ -314,9 +322,9 @@ class Session(Pump):
 
     # ------------------------------------------------------------ what clips need (Uplinked)
 
-    def admit(self, stream_id: str, accept: Callable[[], T]) -> T:
+    def admit(self, stream_id: str, accept: Callable[[], T], *, patient: bool = False) -> T:
         """Count a stream if `accept` takes it; its result, or one error of the tree."""
-        accepted = self._shared.admit(stream_id, accept, self._loop.time())
+        accepted = self._shared.admit(stream_id, accept, self._loop.time(), patient=patient)
         self._active.add(stream_id)
         return accepted
 

@@ -158,7 +158,7 @@ def test_who_drains_is_not_ready_and_who_loads_is_not_killed(cluster):
 
 def test_the_policy_of_the_map_is_one_that_a_server_takes(cluster):
     text = cluster["ConfigMap"]["data"]["policy.toml"]
-    assert parse(text, "policy.toml").memory_key == "none", "behind a proxy all listeners have one address"
+    assert parse(text, "policy.toml").memory_key == "client", "the proxy tells whose address it is"
     assert text == (DEPLOY / "policy" / "policy.toml").read_text("utf-8"), "compose has the same"
 
 

@@ -18,10 +18,11 @@ import shipped
 
 from abr_tts.client import Client
 from abr_tts.engine.tone import Options, expected
+from abr_tts.server.app import Server
 from abr_tts.server.config import Settings
 from abr_tts.wire import messages as m
 
-from ..server.harness import Peer, eventually, peer
+from ..server.harness import Peer, eventually, peer, serving
 from ..server.test_resume import attach, cut, next_pts, samples
 from . import replicas
 from .replicas import WAIT_S, Replica
@@ -258,6 +259,34 @@ def test_by_address_all_who_come_from_one_carrier_meet_at_one_server(three, cert
         front = Front(nginx, three, certificate.trust)
         assert len(run(homes(front, [f"127.9.9.{number}" for number in range(1, 13)]))) == 1
         assert run(homes(front, [f"127.{number}.1.1" for number in range(1, 31)])) == {0, 1, 2}
+
+
+@pytest.mark.parametrize(("trusted", "through"), [("127.0.0.1", "127.9.9.9"), ("", "127.0.0.1")])
+def test_a_listener_has_its_own_address_behind_nginx_and_can_lie_about_it_to_nobody(
+    certificate, trusted, through
+):
+    spoofed = {"X-Forwarded-For": "203.0.113.7", "X-Real-IP": "203.0.113.7"}
+
+    async def address(url: str, server: Server) -> str:
+        connector = aiohttp.TCPConnector(local_addr=("127.9.9.9", 0), ssl=certificate.trust)
+        async with (
+            aiohttp.ClientSession(connector=connector, headers=spoofed) as http,
+            http.ws_connect(url, protocols=PROTOCOLS),
+        ):
+            (session,) = await eventually(lambda: server.door.sessions)
+            return session._caller.address
+
+    async def walk() -> None:
+        async with serving(server__trusted_proxies=trusted) as server:
+            at = f"127.0.0.1:{server.port}"
+            with contextlib.ExitStack() as stack:
+                running = shipped.shipped([at], certificate.files)
+                nginx = await asyncio.to_thread(stack.enter_context, running)
+                assert await address(f"wss://127.0.0.1:{nginx.port}/v1/stream", server) == through
+            await eventually(lambda: not server.door.sessions)
+            assert await address(server.url, server) == "127.9.9.9", "nobody believes a stranger"
+
+    run(walk())
 
 
 @pytest.mark.parametrize(

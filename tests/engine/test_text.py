@@ -261,3 +261,24 @@ def test_a_number_is_never_cut(tokens):
 def test_a_clause_must_have_room_for_a_character():
     with pytest.raises(ValueError, match="room"):
         Clauser(max_chars=3)
+
+
+def test_a_flush_gives_all_there_is_and_the_text_goes_on_behind_it():
+    clauser = Clauser()
+    assert clauser.feed("No end in sight") == []
+    flushed = [(clause.text, clause.begin, clause.end) for clause in clauser.flush()]
+    assert flushed == [("No end in sight", 0, 15)]
+    assert clauser.flush() == []
+    assert clauser.feed(" and on. ") == []
+    assert [(clause.text, clause.begin) for clause in clauser.feed("X") + clauser.end()] == [
+        ("and on.", 16),
+        ("X", 24),
+    ]
+
+
+def test_a_flush_keeps_half_a_surrogate_pair_for_its_other_half():
+    clauser = Clauser()
+    clauser.feed("a \ud840")
+    assert [clause.text for clause in clauser.flush()] == ["a"]
+    clauser.feed("\udc00")
+    assert [clause.text for clause in clauser.end()] == ["\U00020000"]

@@ -1,6 +1,7 @@
 """Before a WebSocket exists: paths, keys, origins, subprotocols, deflate, certificates, ports."""
 
 import asyncio
+import re
 import socket
 import ssl
 
@@ -196,7 +197,11 @@ async def test_until_the_engine_has_loaded_readyz_says_no_and_a_stream_is_told_t
         told = await client.refused("too early")
         assert (told.code, told.scope, told.retry_after) == ("busy", "stream", 1.0)
         assert status == 503 and '"ready": false' in body
+        status, body = await get(server.http_url + "/metrics")
+        assert status == 200 and "\nabr_tts_engine_workers_ready 0.0\n" in body
+        assert 0 <= float(re.search(r"^abr_tts_engine_loaded (\S+)$", body, re.M)[1]) < 1
         await starting
+        assert "\nabr_tts_engine_loaded 1.0\n" in (await get(server.http_url + "/metrics"))[1]
         assert (await get(server.http_url + "/readyz"))[0] == 200
         assert await client.start("now")
     await server.stop()

@@ -52,7 +52,7 @@ async def test_a_hundred_streams_end_whole_and_the_program_ends_within_its_time(
         began = loop.time()
         for client in clients:
             told = await client.first(m.GoingAway)
-            assert told.deadline_ms == DRAIN_S * 1000
+            assert told.deadline_ms == (DRAIN_S - 6.0) * 1000, "when they are closed, not when all is over"
             assert client.of(m.StreamEnd) == []
         status, said = await ready(server)
         assert (status, said["draining"], said["streams"]) == (503, True, STREAMS)

@@ -1,7 +1,9 @@
 """Four times as many streams as the engine carries: each is answered, and none that runs is hurt."""
 
 import asyncio
+import math
 import uuid
+from collections import Counter
 
 from abr_tts.server.app import Server
 from abr_tts.units import FRAME_TICKS, ticks_to_seconds
@@ -12,13 +14,14 @@ from .harness import Peer, peer, serving
 START_S = 0.2
 """What players hold before they begin (protocol/SPEC.md, The player)."""
 
-RTF, WORKERS, SHARE, QUEUE = 0.25, 2, 0.8, 12
+RTF, WORKERS, SHARE, QUEUE, WHOLE = 0.25, 2, 0.8, 12, 2
 CARRIED = 6
 """Streams that this engine carries: 2 workers · 0.8 / 0.25, rounded down."""
 
 ENGINE = {
     "engine__options": {"rate": 22_050, "rtf": RTF}, "engine__workers": WORKERS, "engine__clause_chars": 12,
     "engine__first_clause_chars": 12, "limits__engine_share": SHARE, "limits__waiting_streams": QUEUE,
+    "limits__whole_streams": WHOLE,
 }  # fmt: skip
 
 TEXT = "one two, three four, five six, seven eight."
@@ -61,7 +64,7 @@ ATTEMPTS = 3
 """Crowds of which one must be in time throughout: a machine that stands still makes any server late."""
 
 
-async def test_four_times_what_the_engine_carries_is_spoken_in_turn_or_refused_and_nobody_stalls():
+async def test_four_times_what_the_engine_carries_is_spoken_in_turn_or_whole_or_refused_and_nobody_stalls():
     latest_s = []
     for _ in range(ATTEMPTS):
         async with (
@@ -77,17 +80,23 @@ async def test_four_times_what_the_engine_carries_is_spoken_in_turn_or_refused_a
 
 
 async def crowd(server: Server, clients: tuple[Peer, ...]) -> float:
-    """Four times too many at once, each answered as it must be; by how much the latest piece was too late."""
+    """
+    Four times too many at once, each answered as it must be; by how much the latest piece was too late, which
+    is for ever where the machine made the engine slower than it says.
+    """
     ears = {client: Ear(client) for client in clients}
     warm = await clients[0].start("x" * 10, rung="opus24")  # the engine's speed is known from here on
     await clients[0].first(m.StreamEnd, stream=warm.stream)
-    assert CARRIED <= server._turns.room < CARRIED + 1
+    if not CARRIED <= server._turns.room < CARRIED + 1:
+        return math.inf  # the machine stood still: that is another engine
     asked = [(clients[number % 3], str(uuid.uuid4())) for number in range(4 * CARRIED)]
     for client, stream_id in asked:
         await client.send(m.StreamStart(stream_id, TEXT, rung="opus24"))
     answers = [(client, await answered(client, stream_id)) for client, stream_id in asked]
     refused = [answer for _, answer in answers if isinstance(answer, m.Error)]
-    assert QUEUE <= len(asked) - len(refused) <= CARRIED + QUEUE
+    assert QUEUE + WHOLE <= len(asked) - len(refused) <= CARRIED + QUEUE + WHOLE
+    told = [told for client in clients for told in client.of(m.Error, code="reduced")]
+    assert [one.detail["how"] for one in told] == ["whole"] * WHOLE
     assert all(answer.code == "busy" and answer.retry_after >= 1.0 for answer in refused)
     late = []
     for client, answer in answers:
@@ -95,10 +104,13 @@ async def crowd(server: Server, clients: tuple[Peer, ...]) -> float:
             await client.first(m.StreamEnd, stream=answer.stream)
             late.append(ears[client].latest_s(answer.stream))
     queued = [told for client in clients for told in client.of(m.Error, code="queued")]
-    assert {1, 2, 3, 4, 5} <= {told.detail["position"] for told in queued} <= set(range(1, QUEUE + 1))
+    places = {told.detail["position"] for told in queued}
+    assert {1, 2, 3, 4, 5} <= places <= set(range(1, QUEUE + WHOLE + 1))
     assert all(told.scope == "nothing" for told in queued)
+    often = Counter((client, told.stream) for client in clients for told in client.of(m.Error, code="queued"))
+    assert max(often.values()) <= 6, "of 14 places each half, and what a slow machine adds"
     assert len(late) + len(refused) == len(asked)
-    assert server.metrics.limits_hit.labels("waiting_streams")._value.get() == len(refused)
+    assert server.metrics.limits_hit.labels("whole_streams")._value.get() == len(refused)
     assert (server._turns.speaking, server._turns.waiting) == (0, 0)
     return max(late)
 

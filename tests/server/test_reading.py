@@ -133,3 +133,34 @@ def test_characters_are_counted_whole_and_half_of_one_is_asked_again(cut):
             last = one.take()
     assert (one.settle(), last.end) == (len("A _ _! Tail_ end."),) * 2
     assert "\ud83d" not in last.text and "\U0001f600" in last.text
+
+
+def test_a_flush_takes_what_came_before_it_and_not_what_comes_after():
+    one = reading(idle_s=0)
+    one.add("One", now=0.0)
+    one.flush()
+    one.add(" two", now=0.0)
+    assert taken(one) == ["One"]
+    one.end()
+    assert taken(one) == ["two"] and one.over
+
+
+def test_a_flush_of_nothing_gives_nothing():
+    one = reading(idle_s=0)
+    one.flush()
+    one.add(" ", now=0.0)
+    one.flush()
+    assert taken(one) == [] and not one.over
+
+
+def test_half_a_surrogate_pair_before_a_flush_is_forgotten_by_settle_wherever_it_lies():
+    for cut in (False, True):
+        one = reading(idle_s=0)
+        one.add("a \ud840", now=0.0)
+        one.flush()
+        if cut:
+            assert taken(one) == ["a"]
+        assert one.settle() == 2
+        one.add("\U00020000", now=0.0)
+        one.end()
+        assert taken(one) == (["\U00020000"] if cut else ["a", "\U00020000"])

@@ -102,12 +102,12 @@ def reloads(server, result: str, setting: str) -> bool:
     return f'result="{result}",setting="{setting}"' in server.metrics.text().decode()
 
 
-async def test_a_changed_file_of_keys_comes_into_use_and_open_connections_stay(tmp_path):
+async def test_a_changed_file_of_keys_comes_into_use_and_connections_of_the_others_stay(tmp_path):
     path = tmp_path / "keys"
-    path.write_text("first\n")
-    old = {"Authorization": "Bearer first"}
-    async with serving(auth__keys_file=str(path)) as server, peer(server.url, headers=old) as client:
-        path.write_text("second\n")
+    path.write_text("first\nkept\n")
+    kept = {"Authorization": "Bearer kept"}
+    async with serving(auth__keys_file=str(path)) as server, peer(server.url, headers=kept) as client:
+        path.write_text("second\nkept\n")
         server.reload()
         await eventually(lambda: reloads(server, "applied", "auth.keys_file"))
         assert await status(server.url, "second") == 101

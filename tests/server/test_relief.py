@@ -5,13 +5,16 @@ import pytest
 from abr_tts.control.policy_file import preset
 from abr_tts.engine.base import Voice
 from abr_tts.errors import Busy
-from abr_tts.server.load.easing import LOWER_START, ONE_RUNG, eased
+from abr_tts.server.load.easing import LOWER_START, ONE_RUNG, WHOLE_SPEECH, eased
 from abr_tts.server.load.relief import BEGINS, CHEAP, CLOSED, ENDS_BELOW, LATE_S, LOW, WHOLE, Relief, cpu_s
 from abr_tts.server.speech.reception import Accepted
+from abr_tts.sim.replay import replay
 from abr_tts.stream.terms import Terms
 from abr_tts.wire import messages as m
 
-from .harness import peer, serving
+from .harness import eventually, peer, serving
+from .test_adaptive import trace_of
+from .test_resume import cut, lost
 
 CODECS = ("opus", "pcm16", "ulaw")
 
@@ -86,6 +89,13 @@ def test_then_they_stay_at_it():
 def test_a_rung_that_was_asked_for_is_had():
     fixed = accepted(rung=accepted().terms.best)
     assert eased(fixed, CLOSED) == (fixed, "")
+    assert eased(fixed, CLOSED, patient=True) == (fixed, WHOLE_SPEECH)
+
+
+@pytest.mark.parametrize("step", [0, CHEAP, LOW, WHOLE, CLOSED])
+def test_what_comes_whole_comes_at_the_lower_rung_at_any_step(step):
+    got, how = eased(accepted(), step, patient=True)
+    assert (how, got.terms.rung.name, got.terms.policy) == (WHOLE_SPEECH, "opus16", None)
 
 
 # ---- over a real connection
@@ -99,7 +109,7 @@ def strained(server, step: int) -> None:
 
 async def test_a_stream_under_strain_is_told_what_it_goes_without_and_comes_whole():
     async with serving() as server, peer(server.url) as client:
-        for step, how, rung in ((LOW, LOWER_START, "opus16"), (WHOLE, ONE_RUNG, "opus16")):
+        for step, how, rung in ((LOW, LOWER_START, "opus16"), (WHOLE, WHOLE_SPEECH, "opus16")):
             strained(server, step)
             started = await client.start("x" * 30)
             told = await client.first(m.Error, stream=started.stream)
@@ -107,7 +117,75 @@ async def test_a_stream_under_strain_is_told_what_it_goes_without_and_comes_whol
             assert started.rung == rung
             end = await client.first(m.StreamEnd, stream=started.stream)
             assert end.length == 30 * 1323
-        assert server.metrics.eased.labels(ONE_RUNG)._value.get() == 1
+        assert server.metrics.eased.labels(WHOLE_SPEECH)._value.get() == 1
+
+
+async def test_speech_whose_text_still_comes_is_not_kept_back():
+    async with serving() as server, peer(server.url) as client:
+        strained(server, WHOLE)
+        started = await client.start("x" * 30 + ". ", open=True)
+        assert (await client.first(m.Error, stream=started.stream)).detail == {"how": ONE_RUNG}
+        await client.first(m.Audio, stream=started.stream)
+
+
+async def test_speech_that_comes_whole_is_sent_when_the_last_of_it_is_made():
+    slow = {"engine__options": {"rate": 22_050, "rtf": 0.3}, "engine__clause_chars": 10,
+            "engine__first_clause_chars": 10}  # fmt: skip
+    text = "xxxxxxxxx. xxxxxxxxx. xxxxxxxxx."
+    async with serving(**slow) as server, peer(server.url) as client:
+        strained(server, WHOLE)
+        made = []
+        server.metrics.engine.spoke = lambda took_s, sound_s: made.append((sound_s, client.of(m.Audio)))
+        started = await client.start(text, rung="pcm22")
+        assert len(await client.whole_pcm(started.stream)) > 0
+        assert len(made) >= 3 and all(sent == [] for _, sent in made)
+        marks = client.of(m.Mark, stream=started.stream)
+        lengths = [round(sound_s * 48_000) for sound_s, _ in made]
+        assert [mark.pts for mark in marks] == [sum(lengths[:number]) for number in range(len(made))]
+        assert marks[-1].end == len(text)
+
+
+async def test_speech_that_comes_whole_outlives_its_connection_and_comes_whole_at_the_next():
+    slow = {"engine__options": {"rate": 22_050, "rtf": 0.3}, "engine__clause_chars": 12,
+            "engine__first_clause_chars": 12}  # fmt: skip
+    async with serving(**slow) as server:
+        strained(server, WHOLE)
+        async with peer(server.url, level=2) as first:
+            started = await first.start("xxxxxxxxx. " * 3, rung="pcm22")
+            await cut(first)
+        await lost(server)
+        async with peer(server.url, level=2) as second:
+            await second.send(m.Attach(started.stream_id, started.token))
+            again = await second.first(m.StreamStarted)
+            assert second.of(m.Audio) == []
+            assert len(await second.whole_pcm(again.stream)) > 3 * 9 * 1323
+
+
+async def test_a_trace_of_speech_that_came_whole_replays_bit_for_bit(tmp_path):
+    async with serving(record__dir=str(tmp_path)) as server, peer(server.url) as client:
+        strained(server, WHOLE)
+        started = await client.start("xxxxxxxxx. " * 10)
+        assert (await client.first(m.Error)).detail == {"how": WHOLE_SPEECH}
+        await client.first(m.StreamEnd, stream=started.stream)
+        await client.send(m.Cancel(started.stream))
+    assert replay(await trace_of(tmp_path, started.stream_id)).difference is None
+
+
+async def test_no_more_is_kept_back_than_may_be_ahead_of_a_listener():
+    short = {"stream__max_ahead_s": 1, "engine__clause_chars": 12, "engine__first_clause_chars": 12}
+    async with serving(**short) as server, peer(server.url, hints=False) as client:
+        strained(server, WHOLE)
+        started = await client.start("xxxxxxxxx. " * 20, rung="pcm22")
+        await client.first(m.Audio, stream=started.stream)
+        (session,) = server._front.sessions
+        (utterance,) = session._utterances.values()
+        assert not utterance._hoard.holds
+        await eventually(lambda: server.pool.stats.busy == 0)
+        assert utterance.core.produced / 22_050 < 1 + 2 * 0.7, "the limit, and a clause beyond it"
+        client.hints = True
+        await client.hint(started.stream, 0)
+        end = await client.first(m.StreamEnd, stream=started.stream)
+        assert end.length / 22_050 > 10
 
 
 async def test_encoders_of_new_streams_work_less_hard_under_strain():
@@ -120,8 +198,30 @@ async def test_encoders_of_new_streams_work_less_hard_under_strain():
         assert efforts == [9, 5]
 
 
-async def test_at_the_end_new_streams_are_refused_and_those_that_run_go_on():
-    async with serving(limits__retry_after_s=2.0) as server, peer(server.url) as client:
+async def test_at_the_end_what_may_come_whole_waits_up_to_the_limit_and_one_more_is_refused():
+    async with serving(limits__whole_streams=2, limits__retry_after_s=2.0) as server:
+        async with peer(server.url) as client:
+            running = await client.start("", open=True, rung="pcm22")
+            strained(server, CLOSED)
+            waiting = [await client.start("x" * 10, rung="pcm22") for _ in range(2)]
+            told = await client.refused("one more")
+            assert (told.code, told.detail["name"]) == (Busy.code, "whole_streams")
+            assert told.retry_after >= 2.0
+            await client.send(m.Text(running.stream, "x" * 10), m.TextEnd(running.stream))
+            assert len(await client.whole_pcm(running.stream)) == 10 * 1323, "who runs goes on"
+            assert [client.of(m.Audio, stream=one.stream) for one in waiting] == [[], []]
+            assert server._turns.patient == 2
+            strained(server, WHOLE)
+            for one in waiting:
+                assert len(await client.whole_pcm(one.stream)) == 10 * 1323
+            assert server._turns.patient == 0
+        assert server.metrics.limits_hit.labels("whole_streams")._value.get() == 1
+        assert server.metrics.eased.labels(WHOLE_SPEECH)._value.get() == 2
+
+
+async def test_where_nothing_may_come_whole_new_streams_are_refused_at_the_end_and_those_that_run_go_on():
+    settings = {"limits__whole_streams": 0, "limits__retry_after_s": 2.0}
+    async with serving(**settings) as server, peer(server.url) as client:
         running = await client.start("", open=True, rung="pcm22")
         strained(server, CLOSED)
         told = await client.refused("one more")

@@ -2,14 +2,23 @@
 
 import pytest
 
-from abr_tts.server.load.turns import FORGET_S, IDLE_S, SHORT_S, TELL_AFTER_S, Speed, Turns
+from abr_tts.server.load.turns import (
+    FORGET_S,
+    IDLE_S,
+    PATIENCE_S,
+    SHORT_S,
+    TELL_AFTER_S,
+    TELL_AGAIN_S,
+    Speed,
+    Turns,
+)
 
 
 class Stream:
     """A stream that notes what it is told."""
 
-    def __init__(self, turns: Turns) -> None:
-        self.turns, self.begun, self.told = turns, 0, []
+    def __init__(self, turns: Turns, *, patient: bool = False) -> None:
+        self.turns, self.begun, self.told, self.patient = turns, 0, [], patient
         self.lead_s = 100.0
 
     def take(self, now: float = 0.0) -> None:
@@ -109,6 +118,128 @@ def test_waiting_is_told_when_it_has_lasted():
     made.look(TELL_AFTER_S)
     made.look(TELL_AFTER_S + 1)
     assert second.told == [1]
+
+
+def test_of_a_flood_nobody_is_told_more_than_each_time_that_its_place_has_halved():
+    made = turns(1.0, most=64)
+    taken = streams(made, 65)
+    for number, stream in enumerate(taken[:-1]):
+        made.rest(stream, 0.3 + number * 0.05)
+    assert taken[-1].told == [64, 32, 16, 8, 4, 2, 1]
+    assert max(len(stream.told) for stream in taken) == 7
+
+
+def test_a_slow_queue_is_told_of_now_and_then_and_ever_more_seldom():
+    made = turns(1.0, most=64)
+    taken = streams(made, 65)
+    last, now = taken[-1], TELL_AFTER_S
+    for number, stream in enumerate(taken[:31]):
+        now = TELL_AFTER_S + (number + 1) * (TELL_AGAIN_S + 0.1)
+        made.rest(stream, now)
+    assert last.told == [64, 63, 61, 57, 49, 33], "after 5, 10, 20, 40 and 80 s more"
+    made.look(now + 1000)
+    assert last.told[-1] == 33, "where nothing changes nothing is told"
+
+
+def whole(made: Turns, name: str, log: list[str], clauses: int) -> "Whole":
+    stream = Whole(made, name, log, clauses)
+    stream.ask(0.0)
+    return stream
+
+
+class Whole(Stream):
+    """A patient stream of some clauses that notes each which begins."""
+
+    def __init__(self, turns: Turns, name: str, log: list[str], clauses: int) -> None:
+        super().__init__(turns, patient=True)
+        self.name, self.log, self.clauses = name, log, clauses
+
+    def ask(self, now: float) -> None:
+        self.turns.take_after(
+            self, self.begin, lambda place, s: self.told.append(place), now, begun=self.begun > 0
+        )
+
+    def begin(self) -> None:
+        super().begin()
+        self.log.append(self.name)
+
+    def spoken(self, now: float) -> None:
+        """The clause is over, and the next one asked for."""
+        self.clauses -= 1
+        if self.clauses:
+            self.ask(now)
+        else:
+            self.turns.rest(self, now)
+
+
+def test_patient_streams_come_after_all_who_wait_and_one_after_the_other():
+    made, log = turns(1.0), []
+    first, second = streams(made, 2)
+    one, two = whole(made, "one", log, 2), whole(made, "two", log, 1)
+    made.look(TELL_AFTER_S)
+    assert (one.told, two.told) == ([2], [3])
+    made.rest(first, 1.0)
+    assert (second.begun, log) == (1, [])
+    made.rest(second, 2.0)
+    one.spoken(3.0)
+    one.spoken(4.0)
+    assert log == ["one", "one", "two"]
+    assert made.patient == 0
+
+
+def test_who_is_heard_waits_for_one_clause_of_a_patient_stream_at_most():
+    made, log = turns(1.0), []
+    one = whole(made, "one", log, 3)
+    new = Stream(made)
+    new.take()
+    assert (log, new.begun) == (["one"], 0)
+    one.spoken(1.0)
+    assert (log, new.begun) == (["one"], 1)
+    made.rest(new, 2.0)
+    assert log == ["one", "one"]
+
+
+def test_a_patient_stream_that_has_waited_for_long_waits_no_longer_than_others():
+    made, log = turns(1.0, most=100), []
+    running = Stream(made)
+    running.take()
+    whole(made, "one", log, 2)
+    for second in range(1, 60):
+        new = Stream(made)
+        new.take(float(second))
+        made.rest(running, float(second))
+        began = [new.begun, len(log)]
+        assert began == ([1, 0] if second < PATIENCE_S else [0, 1]), second
+        if log:
+            break
+        running = new
+    assert second == PATIENCE_S
+
+
+def test_a_patient_stream_is_never_served_before_others():
+    made = crowd(2.0, [])
+    log: list[str] = []
+    one = whole(made, "one", log, 1)
+    one.lead_s = 0.0
+    assert log == ["one"] and not made.needy(one)
+
+
+def test_nothing_patient_begins_while_power_is_short():
+    speed, short = Speed(), [True]
+    made = Turns(1.0, 10, lambda: 2, speed, 2, lambda: short[0])
+    log: list[str] = []
+    one = whole(made, "one", log, 1)
+    assert (log, made.patient, made.full_of_patient) == ([], 1, False)
+    whole(made, "two", log, 1)
+    assert made.full_of_patient
+    new = Stream(made)
+    new.take()
+    assert new.begun == 1, "who is heard begins; whether it comes in is not asked here"
+    made.rest(one, 1.0)
+    assert made.patient == 1
+    short[0] = False
+    made.look(2.0)
+    assert log == ["two"]
 
 
 def test_who_has_begun_never_waits():

@@ -193,7 +193,7 @@ def test_the_dashboard_shows_what_the_server_promises_to_tell():
         "first_sound_raw_seconds_bucket", "first_sound_delivered_seconds_bucket", "resumes_total",
         "engine_queue_seconds_bucket", "engine_real_time_factor_bucket", "engine_workers_busy",
         "cancel_seconds_bucket", "limits_hit_total", "build_info", "policy_info",
-        "event_loop_lag_seconds_bucket", "streams",
+        "event_loop_lag_seconds_bucket", "streams", "engine_freed_seconds_bucket", "streams_eased_total",
     ):  # fmt: skip
         assert f"abr_tts_{name}" in asked, name
 

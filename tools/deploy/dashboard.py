@@ -78,6 +78,8 @@ ROWS: dict[str, list[Panel]] = {
         ("Errors, by code", "short", [(rate("errors_total", "code"), "{{code}}")]),
         ("Limits hit", "short", [(rate("limits_hit_total", "limit"), "{{limit}}")]),
         ("Cancels", "s", quantiles("cancel_seconds")),
+        ("Less than wanted", "short", [(rate("streams_eased_total", "how"), "{{how}}"),
+                                       (now("engine_turns_whole"), "wait to come whole")]),
         ("Payload sent", "Bps", [(rate("sent_bytes_total"), "sent")]),
         ("Connections closed, by code", "short", [(rate("connections_closed_total", "code"), "{{code}}")]),
         ("Policy files not in use", "short", [
@@ -92,6 +94,7 @@ ROWS: dict[str, list[Panel]] = {
             *quantiles("engine_real_time_factor", shares=(0.99,))]),
         ("Clauses over, by result", "short", [(rate("engine_clauses_total", "result"), "{{result}}"),
                                               (rate("engine_workers_lost_total"), "workers lost")]),
+        ("Free after a cancel", "s", quantiles("engine_freed_seconds")),
         ("Event loop lag", "s", quantiles("event_loop_lag_seconds")),
         ("Waiting", "short", [(now("engine_clauses_waiting"), "clauses"),
                               (now("codec_jobs_waiting"), "encodings")]),

@@ -49,6 +49,7 @@ class Member:
         self.loading: Optional[ipc.Loading] = None
         self.last_voice = ""
         self.served = 0
+        self.freed_after_s: Optional[float] = None
         self.pid: Optional[int] = None
         self.idle_since = 0.0
         self.retired = False
@@ -245,10 +246,11 @@ class Member:
         except self._connection.error as error:
             self.kill(self._told(error))
         else:
-            self._free(None)
+            self._free(None, self._loop.time() - since)
 
-    def _free(self, end: Optional[ipc.End]) -> None:
+    def _free(self, end: Optional[ipc.End], after_s: Optional[float] = None) -> None:
         if self.state == BUSY:
+            self.freed_after_s = after_s
             self.state = IDLE
             self.idle_since = self._loop.time()
             self._owner.worker_free(self._me, end)

@@ -6,8 +6,9 @@ It looks at one request and says no before any WebSocket exists. Neither keys no
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from ...errors import ConfigError
@@ -31,6 +32,7 @@ class Caller:
         key_digest: tells keys apart; the key itself is not kept.
         session: the id of its connection, which all its streams have in common; empty for none.
         grant: what its ticket allows; None: it came without one.
+        expires: `exp` of its JSON Web Token, seconds since 1970; None: it came by an API key, or by none.
     """
 
     address: str = ""
@@ -38,6 +40,7 @@ class Caller:
     key_digest: str = ""
     session: str = ""
     grant: Grant | None = None
+    expires: float | None = field(default=None, compare=False)
 
 
 class Auth:
@@ -111,8 +114,8 @@ class Auth:
 
     def caller(self, headers: Mapping[str, str], address: str, session: str = "") -> Caller:
         """Who connects from `address`; of a request that `allows_key` has let through."""
-        name, key_digest = self._bearing(given_key(headers)) or ("", "")
-        return Caller(address, name, key_digest, session)
+        name, key_digest, expires = self._bearing(given_key(headers)) or ("", "", None)
+        return Caller(address, name, key_digest, session, expires=expires)
 
     def knows(self, headers: Mapping[str, str], ticket: str | None, now: float) -> bool:
         """The same as `allows_key`, for a request that may have a ticket instead, which stays good."""
@@ -127,7 +130,29 @@ class Auth:
         if ticket is None:
             return self.caller(headers, address, session) if self.allows_key(headers) else None
         grant = self.tickets.use(ticket, _origin(headers), now)
-        return Caller(address, grant.key_name, grant.key_digest, session, grant) if grant else None
+        if grant is None:
+            return None
+        caller = Caller(address, grant.key_name, grant.key_digest, session, grant, grant.expires)
+        return None if self.faults(time.time())(caller) else caller
+
+    def faults(self, unix_s: float) -> Callable[[Caller], str]:
+        """
+        What tells of a caller why it may be here no longer, in words; empty: it may.
+
+        Args:
+            unix_s: seconds since 1970.
+        """
+        known = frozenset(_told_apart(one) for one in self.ring.digests)
+        patience_s = self._settings.jwt_leeway_s + self._settings.jwt_grace_s
+
+        def fault(caller: Caller) -> str:
+            if not (self._settings.revoke and caller.key_digest):
+                return ""
+            if caller.expires is not None:
+                return "" if unix_s < caller.expires + patience_s else "its token is out of date"
+            return "" if caller.key_digest in known else "its key was removed"
+
+        return fault
 
     def allows_origin(self, headers: Mapping[str, str]) -> bool:
         """
@@ -142,16 +167,20 @@ class Auth:
             return True
         return urlsplit(origin).netloc == headers.get("Host", "").lower()
 
-    def _bearing(self, key: str) -> tuple[str, str] | None:
-        """Name and digest of who bears this, both empty where nobody is asked; None: nobody who may."""
+    def _bearing(self, key: str) -> tuple[str, str, float | None] | None:
+        """Name, digest and `exp` of who bears this, empty where nobody is asked; None: nobody who may."""
         if not self.needs_key:
-            return "", ""
+            return "", "", None
         name = self.ring.find(key)
         if name is not None:
-            return name, digest(key).hex()[:DIGEST_CHARS]
-        sub = self.bearer.name(key) if self.bearer else None
+            return name, _told_apart(digest(key)), None
+        said = self.bearer.read(key) if self.bearer else None
         # By the name, not the token: it is renewed, and its bearer's streams stay the same bearer's.
-        return None if sub is None else (sub, digest(f"sub:{sub}").hex()[:DIGEST_CHARS])
+        return None if said is None else (said[0], _told_apart(digest(f"sub:{said[0]}")), said[1])
+
+
+def _told_apart(key_digest: bytes) -> str:
+    return key_digest.hex()[:DIGEST_CHARS]
 
 
 def _origin(headers: Mapping[str, str]) -> str:

@@ -63,10 +63,15 @@ class Bearer:
         return len(self._keys)
 
     def name(self, token: str) -> str | None:
-        """
-        The `sub` of a token that is signed, in time, from the issuer and for us; None of any other.
+        """The `sub` of a token, as of `read`."""
+        said = self.read(token)
+        return said[0] if said else None
 
-        `exp` and `sub` must be there. `nbf` and `iat` bind where they are.
+    def read(self, token: str) -> tuple[str, float] | None:
+        """
+        `sub` and `exp` of a token that is signed, in time, from the issuer and for us; None of any other.
+
+        Both must be there. `nbf` and `iat` bind where they are.
         """
         if len(token) > MOST_CHARS or token.count(".") != 2:
             return None
@@ -77,12 +82,12 @@ class Bearer:
         kid, algorithm = header.get("kid"), header.get("alg")
         for one in self._keys:
             if one.algorithm == algorithm and (kid is None or one.kid is None or one.kid == kid):
-                name = self._verified(token, one)
-                if name is not None:
-                    return name
+                said = self._verified(token, one)
+                if said is not None:
+                    return said
         return None
 
-    def _verified(self, token: str, one: SigningKey) -> str | None:
+    def _verified(self, token: str, one: SigningKey) -> tuple[str, float] | None:
         settings = self._settings
         try:
             claims = self._jwt.decode(
@@ -93,7 +98,9 @@ class Bearer:
         except self._jwt.PyJWTError:
             return None
         name = claims["sub"]
-        return name if isinstance(name, str) and 0 < len(name) <= NAME_CHARS else None
+        if not isinstance(name, str) or not 0 < len(name) <= NAME_CHARS:
+            return None
+        return name, float(claims["exp"])
 
 
 def _library() -> Any:

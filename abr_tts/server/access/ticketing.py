@@ -50,7 +50,8 @@ class Ticketing:
             return _refuse(400, str(error))
         caller = self._auth.caller(request.headers, request.remote or "")
         now = asyncio.get_running_loop().time()
-        ticket = tickets.issue(Grant(caller.key_name, caller.key_digest, **wishes), now)
+        grant = Grant(caller.key_name, caller.key_digest, expires=caller.expires, **wishes)
+        ticket = tickets.issue(grant, now)
         if ticket is None:
             self._hit("tickets")
             refused = _refuse(429, "too many tickets are out; see auth.tickets")

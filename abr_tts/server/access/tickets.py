@@ -30,6 +30,7 @@ class Grant:
         origin: of the page that may use it.
         streams: speeches and clips that its connection may ask for, all together.
         chars: characters of their texts, all together.
+        expires: of the token that it was got with, as of `Caller`.
     """
 
     key_name: str
@@ -37,6 +38,7 @@ class Grant:
     origin: str | None = None
     streams: int | None = None
     chars: int | None = None
+    expires: float | None = None
 
 
 class Tickets:

@@ -28,6 +28,8 @@ class Certificate:
     def __init__(self, settings: TlsSettings) -> None:
         self._settings = settings
         self._current = self.context = _context(settings)
+        self.pem = _pem(settings)
+        """The private key and the chain in PEM, for a door that ends TLS by other means."""
         self.context.sni_callback = self._pass_on
 
     def renew(self) -> None:
@@ -37,7 +39,7 @@ class Certificate:
         Raises:
             ConfigError: as above; the one before stays.
         """
-        self._current = _context(self._settings)
+        self._current, self.pem = _context(self._settings), _pem(self._settings)
 
     def _pass_on(self, sock: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
         """Called in every handshake, with the name that the client wants or None."""
@@ -67,6 +69,12 @@ def _context(settings: TlsSettings) -> ssl.SSLContext:
             raise ConfigError(f"tls: the key in {key} is not that of the certificate in {cert}") from None
         raise ConfigError(f"tls: {cert} and {key} are not a certificate and its key in PEM form") from None
     return made
+
+
+def _pem(settings: TlsSettings) -> tuple[bytes, bytes]:
+    cert, key = settings.cert_file, settings.key_file
+    assert cert is not None and key is not None, "the settings have both or none"
+    return key.read_bytes(), cert.read_bytes()
 
 
 def _readable(name: str, path: Path) -> None:

@@ -13,32 +13,36 @@ from ...errors import Reduced
 from ..speech.reception import Accepted
 from .relief import LOW, WHOLE
 
-HOWS = LOWER_START, ONE_RUNG = ("lower_start", "whole")
+HOWS = LOWER_START, ONE_RUNG, WHOLE_SPEECH = ("lower_start", "one_rung", "whole")
 """How a stream is less than it would be, as `detail.how` tells it (protocol/SPEC.md, error)."""
 
 WORDS = {
     LOWER_START: "the server is short of power: the speech begins at a lower rung",
-    ONE_RUNG: "the server is short of power: the speech comes at one rung; it may be heard when it is whole",
+    ONE_RUNG: "the server is short of power: the speech comes at one rung",
+    WHOLE_SPEECH: "the server has no room now: the speech comes when it is whole, after those that are heard",
 }
 """To people."""
 
 
-def eased(accepted: Accepted, step: int) -> tuple[Accepted, str]:
+def eased(accepted: Accepted, step: int, *, patient: bool = False) -> tuple[Accepted, str]:
     """
     Args:
         accepted: what a request gets by itself.
         step: of relief.
+        patient: it was let in to come whole, where it would have been refused or heard late.
 
     Returns:
         What it gets, and how that is less; empty: it is not.
     """
     terms = accepted.terms
-    if step < LOW or terms.policy is None:
+    if terms.policy is None:
+        return accepted, WHOLE_SPEECH if patient else ""
+    if step < LOW and not patient:
         return accepted, ""
     lower = lowered(terms.policy.for_listener(terms.codecs, terms.rate, terms.level))
-    if step >= WHOLE:
+    if patient or step >= WHOLE:
         whole = replace(terms, policy=None, rung=lower.bank)
-        return Accepted(accepted.voice, whole, whole.first), ONE_RUNG
+        return Accepted(accepted.voice, whole, whole.first), WHOLE_SPEECH if patient else ONE_RUNG
     terms = replace(terms, policy=lower)
     return Accepted(accepted.voice, terms, terms.first), LOWER_START
 

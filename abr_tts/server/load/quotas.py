@@ -172,14 +172,13 @@ class Meter:
             Requests a second, seconds before the next; None: nothing need be told.
         """
         account = self._account
-        wait_s = max(
-            bucket.wait_s(LOW * bucket.most, now) for bucket in (account.requests, account.chars)
-        )  # fmt: skip
+        requests, chars = account.requests, account.chars
+        wait_s = max(requests.wait_s(LOW * requests.most, now), chars.wait_s(LOW * chars.most, now))
         wait_s = max(wait_s, AGAIN_S if message_room < LOW else 0.0)
         if wait_s == 0 or (self._told_at is not None and now - self._told_at < AGAIN_S):
             return None
         self._told_at = now
-        return account.requests.rate, min(wait_s, AGAIN_S)
+        return requests.rate, min(wait_s, AGAIN_S)
 
     def _check_text(self, chars: int, now: float) -> None:
         if self._chars is not None and chars > self._chars:

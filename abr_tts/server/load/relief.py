@@ -3,7 +3,8 @@ How much the process itself has left, and what new streams do without while that
 
 Its processor time and the lateness of the event loop say how near it is to where speech that is under way
 would come late. Relief comes in steps, the least harmful first: encoders that try less hard, a lower rung
-to begin with, one rung for the whole of an utterance, no new streams. Streams that run keep what they have.
+to begin with, speech that comes when it is whole and at one rung, none that begins: what may come whole waits
+then, the rest is refused. Streams that run keep what they have.
 Time is an argument.
 """
 
@@ -14,7 +15,7 @@ import resource
 from dataclasses import dataclass
 
 STEPS = CHEAP, LOW, WHOLE, CLOSED = 1, 2, 3, 4
-"""Encoders of less effort; a lower rung to begin with; one rung, without upgrades; no new streams."""
+"""Encoders of less effort; a lower rung to begin with; whole speeches, at one rung; none that begins."""
 
 BEGINS = {CHEAP: 0.75, LOW: 0.85, WHOLE: 0.95, CLOSED: 2.0}
 """

@@ -8,6 +8,10 @@ may take before its own next one. Until then it is served before those that are 
 that has begun never wait here. How fast the engine is, is measured; until it has spoken, a worker carries one
 stream.
 
+Speech that comes whole (`easing`) is patient: nobody listens before all of it is there. It begins after
+everybody else, is never served before others, and asks for its turn at every clause, so that whoever comes
+meanwhile waits for one clause of it at most. Once it has waited for long, it waits no longer than others.
+
 It knows neither text nor sockets. Time is an argument.
 """
 
@@ -36,6 +40,19 @@ longest clause sounds for 14 s (200 characters), so whoever hears on asks for th
 TELL_AFTER_S = 0.3
 """Seconds of waiting before it is told: what is shorter, people take for immediate."""
 
+TELL_AGAIN_S = 5.0
+"""
+Seconds after which a new place is told although it is more than half of the last one told; then twice as
+many, and so on. So one that begins at place p and waits w seconds is told log2(p) + log2(w / 5) + 2 times at
+most: of 64 that are served within five seconds nobody is told more than seven times. A guess.
+"""
+
+PATIENCE_S = 30.0
+"""
+Seconds after which a stream that comes whole has its turn as if it were heard as it is made, lest others that
+come for ever keep it waiting for ever. As long as what is held of it at most (`stream.max_ahead_s`). A guess.
+"""
+
 FIRST_TURN_S = 1.0
 """Seconds that a turn is taken to last before one was measured. A guess."""
 
@@ -45,6 +62,9 @@ TURN_WEIGHT = 0.2
 
 class Speaker(Protocol):
     """A stream that has words to say."""
+
+    patient: bool
+    """Nobody listens before all of it is there."""
 
     @property
     def lead_s(self) -> float:
@@ -59,6 +79,22 @@ class _Waiting:
     tell: Callable[[int, float], None]
     since: float
     told: int = 0
+    told_at: float = 0.0
+    patience_s: float = TELL_AGAIN_S
+
+    def due(self, place: int, now: float) -> bool:
+        """Whether its place is worth telling."""
+        if not self.told:
+            return now - self.since >= TELL_AFTER_S
+        if place <= self.told // 2:
+            return True
+        return place < self.told and now - self.told_at >= self.patience_s
+
+    def note(self, place: int, now: float) -> None:
+        """It is told."""
+        if self.told and place > self.told // 2:
+            self.patience_s *= 2
+        self.told, self.told_at = place, now
 
 
 class Speed:
@@ -90,14 +126,27 @@ class Turns:
         most: streams that wait.
         workers: engine processes that are ready.
         speed: of the engine.
+        most_patient: streams that wait to come whole.
+        short: whether power is so short that these do not begin.
     """
 
-    def __init__(self, share: float, most: int, workers: Callable[[], int], speed: Speed) -> None:
+    def __init__(
+        self,
+        share: float,
+        most: int,
+        workers: Callable[[], int],
+        speed: Speed,
+        most_patient: int = 0,
+        short: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._share, self._most, self._workers = share, most, workers
+        self._most_patient, self._short = most_patient, short
         self.speed = speed
         self._speaking: dict[Speaker, float] = {}
         self._idle: dict[Speaker, float] = {}
         self._waiting: OrderedDict[Speaker, _Waiting] = OrderedDict()
+        self._patient: OrderedDict[Speaker, _Waiting] = OrderedDict()
+        self._patient_since: dict[Speaker, float] = {}
         self._turn_s = FIRST_TURN_S
 
     @property
@@ -119,9 +168,19 @@ class Turns:
         return len(self._waiting)
 
     @property
+    def patient(self) -> int:
+        """Streams that come whole and wait."""
+        return len(self._patient)
+
+    @property
     def full(self) -> bool:
         """Whether one more stream would be one too many, even to wait."""
         return self.waiting >= self._most and not self._has_room
+
+    @property
+    def full_of_patient(self) -> bool:
+        """The same of streams that come whole."""
+        return self.patient >= self._most_patient
 
     def wait_s(self, place: int) -> float:
         """Seconds that the stream at a place of the queue, 1 the first, is going to wait; an estimate."""
@@ -143,7 +202,7 @@ class Turns:
         Args:
             stream: whose; one that speaks already goes on.
             begin: gives the words to the engine.
-            tell: is told place and seconds while it waits, each time that its place changes.
+            tell: is told place and seconds while it waits, and again when its place has halved.
             now: seconds on any monotonic clock, as everywhere.
             begun: it has spoken before: it does not wait.
         """
@@ -159,13 +218,36 @@ class Turns:
         else:
             self._waiting[stream] = _Waiting(begin, tell, now)
 
+    def take_after(
+        self,
+        stream: Speaker,
+        begin: Callable[[], None],
+        tell: Callable[[int, float], None],
+        now: float,
+        *,
+        begun: bool,
+    ) -> None:
+        """
+        The same for a clause of a patient stream, its one before is over; which has begun goes before those
+        that have not.
+        """
+        if stream in self._patient:
+            return
+        self._speaking.pop(stream, None)
+        self._patient_since.setdefault(stream, now)
+        self._patient[stream] = _Waiting(begin, tell, now, told=1 if begun else 0)
+        self._patient.move_to_end(stream, last=not begun)
+        self.look(now)
+
     def rest(self, stream: Speaker, now: float) -> None:
         """A stream has no words to say for now, or is over: the next one's turn."""
         self._idle.pop(stream, None)
+        self._patient_since.pop(stream, None)
         since = self._speaking.pop(stream, None)
-        if since is not None:
+        if since is not None and not stream.patient:
             self._turn_s += TURN_WEIGHT * (now - since - self._turn_s)
-        if self._waiting.pop(stream, None) is None and since is None:
+        waited = self._waiting.pop(stream, None) or self._patient.pop(stream, None)
+        if waited is None and since is None:
             return
         self.look(now)
 
@@ -178,16 +260,23 @@ class Turns:
         """Begin those for whom there is room by now; tell the others where they stand."""
         for stream in [one for one, since in self._idle.items() if now - since >= IDLE_S]:
             del self._idle[stream], self._speaking[stream]
-        while self._waiting and self._has_room:
-            stream, waiting = self._waiting.popitem(last=False)
+        while self._has_room and (queue := self._next_queue(now)):
+            stream, waiting = queue.popitem(last=False)
             self._speaking[stream] = now
             waiting.begin()
         self._tell(now)
 
+    def _next_queue(self, now: float) -> OrderedDict[Speaker, _Waiting]:
+        """Whose turn it is; empty: nobody's."""
+        if not self._patient or self._short():
+            return self._waiting
+        patient_for_s = now - self._patient_since[next(iter(self._patient))]
+        return self._waiting if self._waiting and patient_for_s < PATIENCE_S else self._patient
+
     def needy(self, stream: Speaker) -> bool:
         """Whether a stream could run dry before its turn comes, and so goes before those that are safe."""
         wait_s = self._longest_wait_s
-        return self._share <= 1 and wait_s >= SHORT_S and stream.lead_s < wait_s
+        return not stream.patient and self._share <= 1 and wait_s >= SHORT_S and stream.lead_s < wait_s
 
     @property
     def _longest_wait_s(self) -> float:
@@ -201,7 +290,7 @@ class Turns:
         return sum(map(self.needy, self._speaking)) < max(1, self._workers())
 
     def _tell(self, now: float) -> None:
-        for place, waiting in enumerate(list(self._waiting.values()), 1):
-            if waiting.told != place and now - waiting.since >= TELL_AFTER_S:
-                waiting.told = place
+        for place, waiting in enumerate([*self._waiting.values(), *self._patient.values()], 1):
+            if waiting.due(place, now):
+                waiting.note(place, now)
                 waiting.tell(place, self.wait_s(place))

@@ -1,6 +1,6 @@
 """
 Files of keys and certificates that change under a running server: looked at every few seconds and on SIGHUP,
-as policy files are. What is in use stays until another good one is there. Connections that are open stay.
+as policy files are. What is in use stays until another good one is there.
 
 Reading is done on a thread; what comes of it, on the event loop.
 """

@@ -57,6 +57,13 @@ class _Flow:
         self._served.connection_lost(exc)
         self._on_lost()
 
+    def release(self) -> None:
+        """Stand aside: the transport serves whom it served before, with the water marks of asyncio."""
+        served: object = self.transport.get_protocol()
+        if served is self and not self.transport.is_closing():
+            self.transport.set_protocol(self._served)
+            self.transport.set_write_buffer_limits()
+
     def eof_received(self) -> bool | None:
         """The peer sends no more."""
         keep: bool | None = self._served.eof_received()

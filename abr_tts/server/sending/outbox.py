@@ -23,17 +23,22 @@ from .flow import hold_short
 from .linger import drain, second_handle
 from .sockets import sample
 
-BINARY_FRAME = 0x82
-"""First byte of a WebSocket frame that is a whole binary message (RFC 6455 5.2)."""
+TEXT_FRAME, BINARY_FRAME = 0x81, 0x82
+"""First byte of a WebSocket frame that is a whole text message, or a binary one (RFC 6455 5.2)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One message: its bytes, whose it is (None: the connection's own) and what it was made from."""
+    """
+    One message: its bytes, whose it is (None: the connection's own) and what it was made from.
+
+    `framed`: the bytes are whole frames already, of messages that belong together.
+    """
 
     data: bytes
     owner: object | None = None
     message: object | None = None
+    framed: bool = False
 
 
 class Outbox:
@@ -137,7 +142,7 @@ class Outbox:
             self._goodbye = asyncio.ensure_future(self._say_goodbye(*self._farewell))
 
     def _write(self, entry: Entry) -> None:
-        self._transport.write(_head(len(entry.data)) + entry.data)
+        self._transport.write(entry.data if entry.framed else frame(BINARY_FRAME, entry.data))
         if self._flow.full:
             self._under_way.append(entry)
         elif not self._broken:  # the write may have found out
@@ -190,13 +195,14 @@ LINGER_S = 2.0
 """Seconds that a peer has to close as well: two round trips of a slow radio link, and time to wake up."""
 
 
-def _head(size: int) -> bytes:
-    """The head of a server's frame: not masked, the length in 1, 3 or 9 bytes (RFC 6455 5.2)."""
+def frame(first: int, data: bytes) -> bytes:
+    """A server's frame: not masked, the length in 1, 3 or 9 bytes (RFC 6455 5.2)."""
+    size = len(data)
     if size < 126:
-        return bytes((BINARY_FRAME, size))
+        return bytes((first, size)) + data
     if size < 65_536:
-        return struct.pack("!BBH", BINARY_FRAME, 126, size)
-    return struct.pack("!BBQ", BINARY_FRAME, 127, size)
+        return struct.pack("!BBH", first, 126, size) + data
+    return struct.pack("!BBQ", first, 127, size) + data
 
 
 def _short(reason: str) -> bytes:

@@ -19,6 +19,7 @@ from ...stream.outputs import Opened, Switched
 from ...units import FRAME_TICKS, ticks_to_seconds
 from ...wire.messages import Audio, BitRateHint
 from ..watching.metrics import Metrics
+from ..watching.tracing import OFF, Span
 from .heard import Heard
 
 FRAME_S = ticks_to_seconds(FRAME_TICKS)
@@ -31,10 +32,16 @@ class Account:
         metrics: of the server.
         asked_at: when the request came, seconds on the loop's clock.
         policy: that it adapts by; None: its rung is fixed.
+        span: what a collector is told of the stream when it is over.
     """
 
-    def __init__(self, metrics: Metrics, asked_at: float, policy: Policy | None = None) -> None:
+    def __init__(
+        self, metrics: Metrics, asked_at: float, policy: Policy | None = None, span: Span = OFF
+    ) -> None:
         self._metrics, self._asked_at = metrics, asked_at
+        self._span: Span | None = span
+        self._first_rung: str | None = None
+        self._first_sound_s: float | None = None
         self._of_policy = metrics.policies.of(policy)
         self._of_policy.streams.inc()
         self._worth: dict[str, float] = {}
@@ -64,6 +71,7 @@ class Account:
         """A track opened."""
         self._tracks[event.track] = (event.rank, self._met(event.rung))
         self._sending[event.rank] = event.rung.name
+        self._first_rung = self._first_rung or event.rung.name
 
     def switched(self, event: Switched) -> None:
         """What is sent changed; where a track was retuned, from its next message on."""
@@ -97,8 +105,9 @@ class Account:
         self._of_policy.sent_bytes.inc(sum(map(len, audio.packets)))
         if not self._delivered and sounding and self._first_chunk_at is not None:
             self._delivered = True
-            self._metrics.first_delivered.observe(at - self._asked_at)
-            self._of_policy.first_sound.observe(at - self._asked_at)
+            self._first_sound_s = at - self._asked_at
+            self._metrics.first_delivered.observe(self._first_sound_s)
+            self._of_policy.first_sound.observe(self._first_sound_s)
             self._metrics.first_added.observe(at - self._first_chunk_at)
 
     def report(self, hint: BitRateHint) -> None:
@@ -124,6 +133,29 @@ class Account:
             stalled_seconds.inc(max(0, hint.stall_ms - self._stall_ms) / 1000)
         self._stalls = max(self._stalls, hint.stalls)
         self._stall_ms = max(self._stall_ms, hint.stall_ms)
+
+    def close(self, reason: str) -> None:
+        """The stream is over, for the first reason that is given."""
+        if self._span is None:
+            return
+        policy, version = self._of_policy.version
+        sound_s = self._first_sound_s
+        facts = {
+            "policy": policy,
+            "policy_version": version,
+            "rung_first": self._first_rung,
+            "first_sound_ms": None if sound_s is None else round(sound_s * 1000, 2),
+            "played_s": round(ticks_to_seconds(self._played.total()), 2),
+            "switches": self._switches.total(),
+            "stalls": self._stalls,
+            "stalled_ms": self._stall_ms,
+        }
+        self._span.end(reason, facts)
+        self._span = None
+
+    def taken(self, received: int, played: int) -> None:
+        """A listener who does not report has so much: it is forgotten, and does not count as heard."""
+        self._heard.report(received, played)
 
     def told(self, now: float) -> dict[str, Any]:
         """What of this an operator is shown while the stream lives; JSON values, None for what is unknown."""

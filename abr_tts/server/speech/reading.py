@@ -29,18 +29,28 @@ class Reading:
 
     def __init__(self, clauser: Clauser, idle_s: float) -> None:
         self._clauser, self._idle_s = clauser, idle_s
-        self._text: deque[str] = deque()
+        self._text: deque[str | None] = deque()  # None: a flush
         self._clauses: deque[Clause] = deque()
         self._ended = self._cut_all = False
         self._rest_at: float | None = None
         self._chars, self._half = 0, ""
+        self.taken = 0
+        """Characters up to the end of the clause that was taken last."""
+        self.left = False
+        """The rest of it is not spoken here."""
 
     def add(self, text: str, now: float) -> None:
         """More text."""
+        if self.left:
+            return
         self._count(text)
         self._text.extend(text[at : at + CUT_CHARS] for at in range(0, len(text), CUT_CHARS))
         if text and self._idle_s:
             self._rest_at = now + self._idle_s
+
+    def flush(self) -> None:
+        """What is here is to be spoken although its sentence may go on."""
+        self._text.append(None)
 
     def end(self) -> None:
         """No more text comes."""
@@ -58,10 +68,11 @@ class Reading:
         Half a surrogate pair at the end is not counted, and forgotten: its character is said again.
         """
         if self._half:
-            if self._text:
-                self._text[-1] = self._text[-1][:-1]
-            else:
+            last = next((at for at in reversed(range(len(self._text))) if self._text[at] is not None), None)
+            if last is None:
                 self._clauser.forget_half()
+            else:
+                self._text[last] = (self._text[last] or "")[:-1]
             self._half = ""
         return self._chars
 
@@ -84,8 +95,9 @@ class Reading:
             if fed >= CUT_CHARS:
                 return False
             if self._text:
-                fed += len(self._text[0])
-                self._clauses.extend(self._clauser.feed(self._text.popleft()))
+                text = self._text.popleft()
+                fed += len(text or "")
+                self._clauses.extend(self._clauser.flush() if text is None else self._clauser.feed(text))
             else:
                 self._cut_all = True
                 self._clauses.extend(self._clauser.end())
@@ -103,7 +115,17 @@ class Reading:
 
     def take(self) -> Clause:
         """The next clause, only while `ready`."""
-        return self._clauses.popleft()
+        clause = self._clauses.popleft()
+        self.taken = clause.end
+        return clause
+
+    def leave(self) -> bool:
+        """Say no more of it. False: nothing is left to be said, and none may come."""
+        if self.cut() and self.over:
+            return False
+        self.drop()
+        self.left = self._ended = self._cut_all = True
+        return True
 
     def rest_at(self) -> float | None:
         """When to call `rest`, if no text comes before; None: there is nothing to be done then."""

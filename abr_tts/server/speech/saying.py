@@ -23,6 +23,7 @@ class Saying:
         warn: is told of scripts that cannot be pronounced, once of each.
         wait: is told of place and seconds while it is not its turn.
         lead_s: tells seconds of speech that were made and not heard yet.
+        patient: nobody listens before all is there; its turn comes clause by clause, after everybody's.
     """
 
     def __init__(
@@ -34,12 +35,16 @@ class Saying:
         warn: Callable[[str], None],
         wait: Callable[[int, float], None],
         lead_s: Callable[[], float],
+        *,
+        patient: bool = False,
     ) -> None:
+        self.patient = patient
         self._request, self._voice, self._services = request, voice, services
         self._sink, self._warn, self._wait, self._lead_s = sink, warn, wait, lead_s
         self._loop = asyncio.get_running_loop()
         self._ticket: Asked | None = None
         self._warned: set[str] = set()
+        self._paused = False
         self.begun = False
         """Something was given to the engine."""
 
@@ -55,7 +60,11 @@ class Saying:
 
     def in_turn(self, begin: Callable[[], None]) -> None:
         """There are words to say: `begin` now, or when its turn comes."""
-        self._services.turns.take(self, begin, self._wait, self._loop.time(), begun=self.begun)
+        turns, now = self._services.turns, self._loop.time()
+        if self.patient:
+            turns.take_after(self, begin, self._wait, now, begun=self.begun)
+        else:
+            turns.take(self, begin, self._wait, now, begun=self.begun)
 
     def rest(self) -> None:
         """There are none for now, or no more of them: the turn is another's."""
@@ -63,7 +72,10 @@ class Saying:
 
     def pause(self) -> None:
         """There are some, and the listener has enough to hear for now."""
-        self._services.turns.idle(self, self._loop.time())
+        if not self._paused:
+            self._services.metrics.hit("max_ahead_s")
+        self._paused, turns = True, self._services.turns
+        (turns.rest if self.patient else turns.idle)(self, self._loop.time())
 
     def say(self, text: str) -> None:
         """
@@ -73,10 +85,10 @@ class Saying:
             AbrError: the engine does not take it.
         """
         request, first = self._request, not self.begun
-        self.begun = True
+        self.begun, self._paused = True, False
         voice = self._voice_for(text)
         sink = self._services.metrics.engine.timed(self._sink, first, voice.sample_rate, self._loop)
-        hurry = first or self._services.turns.needy(self)
+        hurry = not self.patient and (first or self._services.turns.needy(self))
         self._ticket = sink.asked = self._services.pool.say(
             text, voice, request.language, request.speed, sink, first=hurry, instruct=request.instruct
         )

@@ -16,6 +16,7 @@ from ..config import Settings
 from ..load.relief import CHEAP, CHEAP_COMPLEXITY, Relief
 from ..load.turns import Turns
 from ..watching.metrics import Metrics
+from ..watching.tracing import OFF, Tracing
 from .recording import Recordings
 from .workshop import Workshop
 
@@ -36,6 +37,7 @@ class Services:
     relief: Relief
     recordings: Recordings | None = None
     resampler: Resampler = SOXR
+    tracing: Tracing = OFF
 
     def encoders(self) -> Library:
         """What a stream that begins now encodes with."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -270,10 +271,11 @@ class Uplinks:
             formats=message.formats,
         )
         accepted = self._link.receive(request)
+        connection = copy_context()  # a codec thread says when the clip is whole, and knows of no connection
 
         def convert(clip: Clip, audio: Samples) -> None:
             del self._clips[clip.stream_id]  # from here on it is an utterance of the connection
-            self._link.convert(audio, request, clip.handle, accepted)
+            connection.run(self._link.convert, audio, request, clip.handle, accepted)
 
         voice, first = accepted.voice, accepted.first
         return Plan(form, voice.name, voice.sample_rate, first.codec, first.name, convert)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +19,7 @@ from ...control.estimator import Estimate
 from ...control.memory import Remembers
 from ...engine.base import Samples, Voice
 from ...engine.text import Clauser
-from ...errors import AbrError, EmptyText, EngineError
+from ...errors import AbrError, Busy, EmptyText, EngineError
 from ...stream.core import CoreSetup, StreamCore
 from ...stream.outputs import (
     Clamped,
@@ -37,21 +36,18 @@ from ...stream.pacer import KernelSample
 from ...stream.recorder import RecordedCore
 from ...stream.setup import Attachment
 from ...stream.terms import Terms
-from ...stream.track import EncodeJob
-from ...units import seconds_to_ticks, ticks_to_seconds
-from ...wire.messages import Attach, Audio, BitRateHint, StreamStart
+from ...units import ticks_to_seconds
+from ...wire.messages import MOVED, Attach, Audio, BitRateHint, Message, StreamEnd, StreamStart
 from ..sending.outbox import Entry
 from .account import Account
+from .coding import Coding
+from .hoard import Hoard, Input
 from .reading import Reading
 from .saying import Saying
 from .surroundings import Link, Services
 
 WAITING, SPEAKING, FINISHING = "waiting", "speaking", "finishing"
 """No audio yet; audio is being made or sent; all is sent, and the listener plays on."""
-
-UNHURRIED = seconds_to_ticks(0.5)
-"""Lead from which PCM, which the loop itself encodes, lets others have their turn after each message: an
-engine that hands out four seconds at once makes a hundred of them. Below, the listener waits. A guess."""
 
 
 class Utterance:
@@ -63,11 +59,13 @@ class Utterance:
         terms: on which it is sent.
         link: its connection.
         services: what all share.
+        patient: it comes whole, when the engine has nothing better to do (`load.easing`).
     """
 
     def __init__(
-        self, request: StreamStart, handle: int, voice: Voice, terms: Terms, link: Link, services: Services
-    ) -> None:
+        self, request: StreamStart, handle: int, voice: Voice, terms: Terms, link: Link, services: Services,
+        *, patient: bool = False,
+    ) -> None:  # fmt: skip
         settings = services.settings
         self.stream_id, self.handle, self.voice, self.terms = request.stream_id, handle, voice, terms
         self.state = WAITING
@@ -81,15 +79,20 @@ class Utterance:
         self._pcm_ended = False
         self._retained_bytes = 0
         self._credit = 0
-        self._saying = Saying(request, voice, services, self, self._warn, self._wait, self._unheard_s)
+        self._hoard = Hoard(round(settings.stream.max_ahead_s * voice.sample_rate) if patient else 0)
+        self._saying = Saying(
+            request, voice, services, self, lambda names: self._link.warn_of_script(self, names),
+            lambda place, seconds: self._link.waits(self, place, seconds), self._unheard_s, patient=patient,
+        )  # fmt: skip
+        self._coding = Coding(services.workshop, self._input, self._failed)
         self._length_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._linger: asyncio.TimerHandle | None = None
         self._rest: asyncio.TimerHandle | None = None
-        self._inputs: deque[Callable[[float], None]] = deque()
+        self._inputs: deque[Input] = deque()
         self._busy = False
         now = self._loop.time()
-        self._account = Account(services.metrics, now, terms.policy)
+        self._account = Account(services.metrics, now, terms.policy, services.tracing.begin(self.stream_id))
         self._controller = terms.controller()
         setup = CoreSetup(
             handle, voice.sample_rate, self._controller, services.encoders(),
@@ -124,10 +127,24 @@ class Utterance:
         self._reading.add(text, self._loop.time())
         self._say_next()
 
+    def flush(self) -> None:
+        """What text there is is to be spoken now."""
+        self._reading.flush()
+        self._say_next()
+
     def end_text(self) -> None:
         """No more text comes."""
         self._reading.end()
         self._say_next()
+
+    def move(self) -> None:
+        """The server stops: say what the engine has begun, and leave the rest of the text to another one."""
+        if self._pcm_ended or not self._reading.leave():
+            return
+        if self._saying.begun:
+            self._say_next()
+        else:
+            self._link.fault(self, Busy("the server is stopping; ask another one", retry_after=0.0))
 
     def report(self, hint: BitRateHint) -> None:
         """What the listener says of itself."""
@@ -157,6 +174,7 @@ class Utterance:
     def close(self, reason: str) -> None:
         """Stop everything, say nothing: the connection or the stream is gone, for this reason."""
         self.closed = True
+        self._account.close(reason)
         if self._recording:
             self._recording.close(reason)
         self._stop_engine()
@@ -208,7 +226,7 @@ class Utterance:
     @property
     def held_bytes(self) -> int:
         """Bytes of sound and, while there is no connection, of packets that are held for the listener."""
-        return 2 * self.core.held_samples + self._retained_bytes
+        return 2 * (self.core.held_samples + self._hoard.samples) + self._retained_bytes
 
     # ------------------------------------------------------------ what the connection says
 
@@ -252,12 +270,15 @@ class Utterance:
         if not self._sounded:
             self._sounded, self.state = True, SPEAKING
             self._account.first_chunk(self._loop.time())
-        self._input(lambda now: self.core.push_pcm(samples, now))
+        self._feed(lambda now: self.core.push_pcm(samples, now), len(samples))
 
     def end(self) -> None:
         """The clause is spoken."""
         self._saying.over()
-        self._input(self.core.end_clause)
+        if self._hoard.holds:
+            self._credit += 1
+        else:
+            self._input(self.core.end_clause)
         self._say_next()
 
     def fault(self, error: EngineError) -> None:
@@ -278,10 +299,7 @@ class Utterance:
         elif self._reading.over:
             self._end_speech()
         else:
-            if self._reading.ready:
-                self._saying.pause()
-            else:
-                self._saying.rest()
+            (self._saying.pause if self._reading.ready else self._saying.rest)()
             self._arm_rest()
 
     def _arm_rest(self) -> None:
@@ -302,7 +320,8 @@ class Utterance:
         self._pcm_ended = True
         self._saying.rest()
         if self._saying.begun:
-            self._input(self.core.end_pcm)
+            for held in (*self._hoard.release(), self.core.end_pcm):
+                self._input(held)
         else:
             self._link.fault(self, EmptyText("there is nothing to pronounce in the text"))
 
@@ -315,13 +334,7 @@ class Utterance:
         except AbrError as error:
             self._link.fault(self, error)
         else:  # the engine is at work already, and what it says comes in a later turn
-            self._input(lambda now: self.core.mark(clause.begin, clause.end, now))
-
-    def _warn(self, names: str) -> None:
-        self._link.warn_of_script(self, names)
-
-    def _wait(self, place: int, seconds: float) -> None:
-        self._link.waits(self, place, seconds)
+            self._feed(lambda now: self.core.mark(clause.begin, clause.end, now))
 
     def _stop_engine(self) -> None:
         self._reading.drop()
@@ -330,7 +343,12 @@ class Utterance:
 
     # ------------------------------------------------------------ the core's law
 
-    def _input(self, call: Callable[[float], None]) -> None:
+    def _feed(self, call: Input, samples: int = 0) -> None:
+        """An input of the engine's side, which may be kept back."""
+        for one in self._hoard.pass_on(call, samples):
+            self._input(one)
+
+    def _input(self, call: Input) -> None:
         """One input, then drain, then the next; what comes up in between waits its turn."""
         if self.closed:
             return
@@ -352,32 +370,24 @@ class Utterance:
     def _drain(self) -> None:
         while (output := self.core.poll()) is not None:
             if isinstance(output, Transmit):
-                self._link.transmit(self, output.message)
+                self._link.transmit(self, self._worded(output.message))
             elif isinstance(output, Encode):
-                self._encode(output)
+                self._coding.submit(output.job, self.core)
             elif isinstance(output, Credit):
                 self._credit += output.clauses
                 self._say_next()
             else:
                 self._notice(output)
 
-    def _encode(self, output: Encode) -> None:
-        job = output.job
-        if job.cheap and self.core.lead < UNHURRIED:
-            self._run(job)
-            return
-        if job.cheap:
-            self._loop.call_soon(self._run, job)
-            return
-        self._services.workshop.submit(
-            job.run,
-            lambda packets: self._input(lambda now: self.core.encoded(job, packets, now)),
-            lambda error: None if self.closed else self._link.fault(self, error),
-            slack=self.core.lead,
-        )
+    def _worded(self, message: Message) -> Message:
+        """As it is told: the end of a speech whose text goes on elsewhere says so."""
+        if isinstance(message, StreamEnd) and message.reason == "done" and self._reading.left:
+            return replace(message, reason=MOVED, chars=self._reading.taken)
+        return message
 
-    def _run(self, job: EncodeJob) -> None:
-        self._input(lambda now: self.core.encoded(job, job.run(), now))
+    def _failed(self, error: Exception) -> None:
+        if not self.closed:
+            self._link.fault(self, error)
 
     def _notice(self, notice: Notice) -> None:
         event = notice.event
@@ -399,10 +409,8 @@ class Utterance:
         """Expect the last report once the rest has sounded, and some time beyond."""
         if self._linger:
             self._linger.cancel()
-        rest_s = max(0.0, self._length_s - self.played_s)
-        self._linger = self._loop.call_later(
-            rest_s + self._services.settings.stream.linger_s, self._link.over, self
-        )
+        rest_s = max(0.0, self._length_s - self.played_s) + self._services.settings.stream.linger_s
+        self._linger = self._loop.call_later(rest_s, self._link.over, self)
 
     def _arm(self) -> None:
         due = None if self.closed else self.core.get_timer()

@@ -14,6 +14,7 @@ from prometheus_client.core import CounterMetricFamily, Metric
 
 from ...engine.base import Samples, Sink
 from ...engine.face import Asked, PoolStats, Speaking
+from ...engine.pool import Pool
 from ...errors import EngineError
 
 QUEUE_S = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -21,6 +22,10 @@ QUEUE_S = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 RTF = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1, 1.5, 2)
 """Buckets of the real-time factor: espeak stands at 0.01, neural engines at 0.2 to 0.9; above 1 it stalls."""
+
+FREED_S = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
+"""Buckets of the time that a worker takes to notice a cancel: espeak's chunk is made in 1 ms, a model's in up
+to a second; at 5 s (`spec.Limits.cancel_s`) it is replaced."""
 
 FIRST, LATER = KINDS = ("first", "later")
 """A stream's first clause, for which somebody waits, and those after it."""
@@ -57,6 +62,11 @@ class EngineMetrics:
         self.audio_seconds = Counter(
             "abr_tts_engine_audio_seconds", "Sound of these clauses", registry=registry
         )
+        self.freed = Histogram(
+            "abr_tts_engine_freed_seconds",
+            "From a cancel until the worker that spoke is free: a chunk, which it makes to its end",
+            buckets=FREED_S, registry=registry,
+        )  # fmt: skip
         self.spoke: Callable[[float, float], None] = lambda took_s, sound_s: None
         """Is told of each clause that is finished: seconds of a worker, seconds of sound."""
         for kind in KINDS:
@@ -67,7 +77,9 @@ class EngineMetrics:
         return TimedSink(self, sink, FIRST if first else LATER, sample_rate, clock)
 
     def watch(self, pool: Speaking) -> None:
-        """Gauges and totals that are asked of the pool when they are read."""
+        """Gauges and totals that are asked of the pool when they are read, and what it tells by itself."""
+        if isinstance(pool, Pool):
+            pool.freed = self.freed.observe
         for name, what, field in (
             ("workers", "Engine processes that there should be", "size"),
             ("workers_ready", "Engine processes that can speak", "ready"),
@@ -76,6 +88,9 @@ class EngineMetrics:
         ):
             gauge = Gauge(f"abr_tts_engine_{name}", what, registry=self._registry)
             gauge.set_function(lambda field=field: getattr(pool.stats, field))  # type: ignore[misc]
+        what = "Share of loading that is done; 1: it has loaded"
+        loaded = Gauge("abr_tts_engine_loaded", what, registry=self._registry)
+        loaded.set_function(lambda: pool.progress.share)
         self._registry.register(_Totals(pool))
 
 
