@@ -25,7 +25,7 @@ import abr_tts
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-LOCKS = ("build.lock", "runtime.lock", "requirements.lock", "neural.lock")
+LOCKS = ("build.lock", "runtime.lock", "requirements.lock", "neural.lock", "doors.lock")
 
 APACHE_2 = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
 """SHA-256 of the licence's text as the Apache Software Foundation publishes it."""
@@ -38,9 +38,15 @@ LOCKED = re.compile(
 
 COME_WITH = {
     "yarl": "aiohttp",
+    "multidict": "aiohttp",
     "packaging": "pytest",
     "tokenizers": "transformers",
-    "grpc": "tritonclient",
+    "grpc": "grpcio",
+    "opentelemetry": "opentelemetry_sdk",
+    "grpc_health": "grpcio_health_checking",
+    "grpc_reflection": "grpcio_reflection",
+    "grpc_tools": "grpcio_tools",
+    "google": "protobuf",
     "ruamel": "check_jsonschema",
     "jwt": "PyJWT",
     "cryptography": "PyJWT",
@@ -89,8 +95,8 @@ def test_every_dependency_stands_on_a_line_with_its_reason():
 @pytest.mark.parametrize(
     ("folder", "extras"),
     [
-        ("abr_tts", ["espeak", "jwt", "torch"]),
-        ("tests", ["espeak", "test", "words", "cosyvoice-test", "triton", "torch"]),
+        ("abr_tts", ["espeak", "jwt", "torch", "grpc", "formats", "live", "otel"]),
+        ("tests", ["espeak", "test", "words", "cosyvoice-test", "triton", "torch", "grpc", "formats"]),
     ],
 )
 def test_what_is_imported_is_declared(folder, extras):
