@@ -41,7 +41,7 @@ def test_a_request_that_was_refused_or_had_no_sound_is_not_counted_as_answered()
     from listener import Heard
 
     whole = Heard("x", 1.0, first_audio=1.5, ended=2.0, frames=50, length=22_050)
-    assert load._answer(whole, 0.5, 1) == load.Answer(1.0, 1.0, 1)
+    assert load._answer(whole, 0.5, 1) == load.Answer(1.0, 1.0, 1, 0.5), "both its waits are told"
     for bad in (
         Heard("x", 1.0, error=object()),
         Heard("x", 1.0, first_audio=1.5, frames=50),
@@ -136,24 +136,35 @@ def test_the_slope_is_that_of_a_line_through_what_was_seen():
     assert soak.slope([(5, 100), (5, 900)]) == 0.0
 
 
+GOOD = {
+    "slope_kb_a_stream": 1.0, "loop_lag_ms": {"p99": 20.0}, "machine_ms": {"p99": 10.0}, "left": {},
+    "unanswered": 0,
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "fault",
+    ("fault", "claim"),
     [
-        {"slope_kb_a_stream": 1.1},
-        {"loop_lag_ms": {"p99": 30.1}},
-        {"left": {"tasks": 1}},
-        {"unanswered": 1},
+        ({"slope_kb_a_stream": 1.1}, "slope"),
+        ({"loop_lag_ms": {"p99": 20.1}}, "lag"),
+        ({"left": {"tasks": 1}}, "left"),
+        ({"unanswered": 1}, "answered"),
     ],
 )
-def test_a_soak_that_leaves_something_behind_does_not_hold(fault):
+def test_a_soak_that_leaves_something_behind_does_not_hold(fault, claim):
     import soak
 
-    good = {
-        "slope_kb_a_stream": 1.0, "loop_lag_ms": {"p99": 30.0}, "machine_ms": {"p99": 10.0}, "left": {},
-        "unanswered": 0,
-    }  # fmt: skip
-    assert soak.holds(good)
-    assert not soak.holds(good | fault)
+    assert soak.judged(GOOD) == dict.fromkeys(("slope", "lag", "left", "answered"), True)
+    assert soak.judged(GOOD | fault)[claim] is False
+    assert soak.holds(GOOD) and not soak.holds(GOOD | fault)
+
+
+def test_on_a_machine_that_is_late_itself_lag_is_not_judged_rather_than_talked_down():
+    import soak
+
+    noisy = GOOD | {"loop_lag_ms": {"p99": 200.0}, "machine_ms": {"p99": 10.1}}
+    assert soak.judged(noisy)["lag"] is None and soak.holds(noisy)
+    assert not soak.holds(noisy | {"unanswered": 1})
 
 
 def test_a_small_soak_of_a_real_server_answers_all_and_leaves_nothing():

@@ -37,7 +37,8 @@ class ServerProcess:
         self._process = subprocess.Popen(
             self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
         )
-        self.url: str = self._read()["url"]
+        self.told: dict[str, Any] = self._read()
+        self.url: str = self.told["url"]
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -2,7 +2,7 @@
 A server in a process of its own, with a stopwatch on its engine pool.
 
 Run by the benchmarks, not by people: its argument is a JSON object of settings
-(`{"server.port": 0, …}`). It prints `{"url": …}`, then answers each line of its standard input
+(`{"server.port": 0, …}`). It prints `{"url": …, "grpc": …}`, then answers each line of its standard input
 with one line of JSON: `stamps` (per clause: text, seconds from say to first samples), `added`
 (seconds from the engine's first samples to the first audio in the kernel, per stream), `stats`
 (resident memory, audio seconds made and written). It ends with its standard input. A second
@@ -99,7 +99,7 @@ async def main(settings: dict[str, Any], steer: dict[str, Any] | None) -> None:
     await server.start()
     watch = Stopwatch(server.pool)
     added = Raw(server.metrics.first_added)
-    print(json.dumps({"url": server.url}), flush=True)
+    print(json.dumps({"url": server.url, "grpc": server.grpc_target}), flush=True)
     loop = asyncio.get_running_loop()
     while line := await loop.run_in_executor(None, sys.stdin.readline):
         question = line.split()

@@ -6,7 +6,10 @@ moment, cut off by a reset, taken up again at another connection, or read slower
 round there are four times as many clients as the server takes streams, and it refuses some: an answer, too.
 *Slope* is how much resident memory grows with a stream after the warm-up (least squares over the rounds).
 *Left* is what the server holds afterwards and did not before: tasks, threads, descriptors, processes,
-connections, streams. *Growth* says which Python objects have become more, by objgraph.
+connections, streams. *Growth* says which Python objects have become more, by objgraph. *Lag* is how late
+the server's loop wakes, as it is: nothing is taken off for the machine, whose own lateness (`machine_ms`: a
+process that only sleeps) stands beside it. Where that is more than half of what is allowed, the lag says
+nothing of the server: the claim is `null` then, neither held nor broken, and a quiet machine must judge it.
 
     pip install '.[espeak,test]'
     python tools/bench/soak.py --json                   # 10 000 streams: some 15 minutes on two cores
@@ -42,6 +45,9 @@ QUIET_S = 30.0
 
 SLOPE_KB, LAG_MS = 1.0, 20.0
 """A stream's share of growing memory, and how late 99 in 100 wake-ups of the loop may be."""
+
+QUIET_SHARE = 0.5
+"""Of the lag that is allowed: a machine whose own is more cannot show the server's."""
 
 SETTINGS = {
     "engine.kind": "espeak", "limits.streams": STREAMS_AT_ONCE, "resume.window_s": WINDOW_S,
@@ -109,11 +115,20 @@ def run(streams: int, rounds: int, seed: int) -> dict[str, Any]:
     }
 
 
+def judged(result: dict[str, Any]) -> dict[str, bool | None]:
+    """Each claim: whether it holds; None: this machine is too busy to tell."""
+    quiet = result["machine_ms"]["p99"] <= LAG_MS * QUIET_SHARE
+    return {
+        "slope": result["slope_kb_a_stream"] <= SLOPE_KB,
+        "lag": result["loop_lag_ms"]["p99"] <= LAG_MS if quiet else None,
+        "left": not result["left"],
+        "answered": not result["unanswered"],
+    }
+
+
 def holds(result: dict[str, Any]) -> bool:
-    """Whether all is as it must be; of the loop's lag, beyond what the machine itself lags."""
-    lag = result["loop_lag_ms"]["p99"] - result["machine_ms"]["p99"]
-    slow = result["slope_kb_a_stream"] <= SLOPE_KB and lag <= LAG_MS
-    return slow and not result["left"] and not result["unanswered"]
+    """Whether no claim is broken."""
+    return False not in judged(result).values()
 
 
 def main() -> None:
@@ -131,7 +146,7 @@ def main() -> None:
     except ModuleNotFoundError:
         raise SystemExit("objgraph is missing, which counts objects: pip install '.[espeak,test]'") from None
     result = run(args.streams, args.rounds, args.seed)
-    show(result, args.json)
+    show(result | {"claims": judged(result)}, args.json)
     sys.exit(0 if holds(result) else 1)
 
 

@@ -2,8 +2,9 @@
 The server of `soak`: as it comes, with a look at what it holds.
 
 Run like `server_process`, but nothing of its own grows with the number of streams. It answers `held` (what
-it holds now), `lag` (how late its event loop woke since the last question, milliseconds) and `growth`
-(objgraph: which types of objects have become more since the last question).
+it holds now), `lag` (how late its event loop woke since the last question, milliseconds), `growth`
+(objgraph: which types of objects have become more since the last question), `logged` (faults of its own
+that it has logged) and `series` (lines that /metrics has).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import logging
 import os
 import sys
 import threading
@@ -74,6 +76,20 @@ class Lag:
         }
 
 
+class Logged(logging.Handler):
+    """The first lines at level error or above."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.lines: list[str] = []
+        logging.getLogger().addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a line; a few say enough."""
+        if len(self.lines) < 20:
+            self.lines.append(self.format(record))
+
+
 def growth() -> dict[str, int]:
     """Objects more than at the last question, by type."""
     gc.collect()
@@ -84,13 +100,19 @@ async def main(settings: dict[str, Any]) -> None:
     """Serve until standard input ends."""
     server = Server(load(None, {}, settings))
     await server.start()
-    lag = Lag(server)
+    lag, logged = Lag(server), Logged()
     print(json.dumps({"url": server.url, "pid": os.getpid()}), flush=True)
     loop, reader = asyncio.get_running_loop(), ThreadPoolExecutor(1)
     await asyncio.to_thread(gc.collect)  # the loop's own executor has its first thread
     while line := await loop.run_in_executor(reader, sys.stdin.readline):
         question = line.split()[0]
-        answers = {"held": lambda: held(server), "lag": lag.taken, "growth": growth}
+        answers = {
+            "held": lambda: held(server),
+            "lag": lag.taken,
+            "growth": growth,
+            "logged": lambda: logged.lines,
+            "series": lambda: sum(len(family.samples) for family in server.metrics.registry.collect()),
+        }
         print(json.dumps(answers[question]()), flush=True)
         lag.ours = True
     await server.stop()

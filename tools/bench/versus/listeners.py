@@ -87,10 +87,13 @@ class _Nobody:
     def now(self) -> float:
         return time.monotonic()
 
-    def send(self, message: m.Message) -> None:
+    def send(self, message: m.Message, speech: Speech | None = None) -> None:
         pass
 
-    async def flushed(self) -> None:
+    async def flushed(self, speech: Speech | None = None) -> None:
+        pass
+
+    def move(self, speech: Speech) -> None:
         pass
 
     def settled(self, speech: Speech) -> None:
