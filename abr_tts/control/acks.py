@@ -234,14 +234,14 @@ class AckClock:
             return -1.0
         return now - max(self._moved_at, self._pending[0].at + rtt_s) - self._habit.lag_s
 
-    def ceiling_kbps(self, rtt_s: float, now: float) -> float | None:
+    def ceiling_kbps(self, rtt_s: float, now: float) -> float:
         """
-        What the link carries at most, as silence shows it; None if it shows nothing.
+        What the link carries at most, as silence shows it; infinite if it shows nothing.
 
         Since the last progress it has carried no more than the message that it is carrying.
         """
         silent = self.silent_s(rtt_s, now)
         if silent <= 0 or silent + self._habit.lag_s < WINDOW_S:
-            return None
+            return math.inf
         first = self._pending[0]
         return first.share(self.position, first.end) * 8 / 1000 / silent

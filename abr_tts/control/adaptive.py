@@ -53,8 +53,8 @@ class Adaptive:
         remembered: what an earlier utterance of the client learned of its link.
     """
 
-    _bundle = 0
-    """Frames of Opus that may share a message of the bank; 0: as many as usual."""
+    _early = False
+    """Whether the first track may be told before there is anything to send."""
 
     def __init__(self, policy: Policy, level: int = 1, remembered: Estimate | None = None) -> None:
         self._policy, self._level = policy, level
@@ -172,8 +172,12 @@ class Adaptive:
         return Decision(
             BANK, plan.bank, seen.layers[BANK].next_pts, plan.bank_reason,
             outstanding_bytes=self._cap(cap, link), again_at=seen.now + LOOK_S, plan=plan,
-            bundle=self._bundle if self._level and plan.bank.codec == "opus" else 0,
+            bundle=self._bundle(link, plan.bank) if self._level and plan.bank.codec == "opus" else 0,
         )  # fmt: skip
+
+    def _bundle(self, link: Link, rung: Rung) -> int:
+        """Frames of Opus that may share a message of the bank; 0: as many as usual."""
+        return 0
 
     def _send_upgrade(
         self, seen: Observation, link: Link, plan: Plan, rung: Rung, begin: int, end: int
@@ -193,6 +197,7 @@ class Adaptive:
         return Decision(
             rank, rung, seen.layers[rank].next_pts, plan.upgrade_reason, send=False,
             again_at=None if over or idle else seen.now + LOOK_S, plan=plan,
+            early=self._early and rank == BANK,
         )  # fmt: skip
 
     def _cap(self, wanted: float, link: Link) -> int:

@@ -9,7 +9,7 @@ whenever something is heard of the network. One that learns from the network is 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from .ladder import Rung
 
@@ -21,8 +21,7 @@ MOST_OUTSTANDING_BYTES = 32_768
 0.74 s of 22 kHz PCM."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(NamedTuple):
     """
     What one layer has sent.
 
@@ -37,8 +36,7 @@ class Layer:
     received: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(NamedTuple):
     """
     What the core knows when it asks. Positions are ticks, `now` is seconds.
 
@@ -78,8 +76,7 @@ class Reason:
     values: dict[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """
     What each layer is sent at for now, and why; it changes far less often than what is sent next.
 
@@ -99,8 +96,7 @@ class Plan:
         return self.bank, self.upgrade, self.bank_reason.code, self.upgrade_reason.code
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """
     Send frames from `pts` on in layer `rank` at `rung`; the pacer says how many.
 
@@ -112,6 +108,7 @@ class Decision:
         plan: what this is part of.
         bundle: frames that may share a message of the bank if so many are there, though the rung's usual
             message is shorter; 0: no more than usual.
+        early: though nothing is to be sent, the first track may be told: its first word then waits for less.
     """
 
     rank: int
@@ -124,6 +121,7 @@ class Decision:
     again_at: float | None = None
     plan: Plan | None = None
     bundle: int = 0
+    early: bool = False
 
 
 class Controller(Protocol):

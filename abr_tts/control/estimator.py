@@ -9,8 +9,7 @@ and the more careful one rules. It must not know what is sent or why.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from .acks import KERNEL, REPORTS, AckClock, Sample
 from .estimate import Estimate as Estimate
@@ -38,8 +37,7 @@ TRIP_ERROR_S = 0.003
 not find the very least of a jittery path (3 ms each way on a quiet radio link)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """
     What is known of a link at one moment.
 
@@ -197,40 +195,35 @@ class Estimator:
     def look(self, now: float) -> Link:
         """The link at `now`, which never goes back."""
         self._recall(now)
-        rtt, policy = self._likely_rtt_s, self._policy
-        known = self._rate.kbps
-        kbps = policy.start_kbps if known is None else known
-        late, most = 0.0, math.inf
+        rtt, rate, direct = self._likely_rtt_s, self._rate, self._is_direct(now)
+        known = rate.kbps
+        late, most, silent = 0.0, math.inf, math.inf
         for clock, at in self._ticking(now):
+            waited = clock.silent_s(rtt, at)
             late = max(late, clock.overdue_s(rtt, at))
-            ceiling = clock.ceiling_kbps(rtt, at)
-            most = most if ceiling is None else min(most, ceiling)
-        kbps = min(kbps, most)
-        dead = self._silent_s(rtt, now) > policy.outage_s
+            if waited > 0:
+                most = min(most, clock.ceiling_kbps(rtt, at))
+            # What the kernel sees of a message's parts counts, if it sees the listener.
+            if clock is self._reports or (direct and clock.on_the_way):
+                silent = min(silent, waited)
+        dead = math.inf > silent > self._policy.outage_s
         self._outages += dead and not self._outage
         self._outage = dead
+        kbps = min(self._policy.start_kbps if known is None else known, most)
         share = self._shares.available(max(kbps, LEAST_KBPS), now)
         return Link(
-            known is not None, self._rate.firm, share, rtt, max(late, 0.0), now - self._rate.told_at,
-            dead, self._outages, self._heard(now), now - self._rate.limit_at, most,
+            known is not None, rate.firm, share, rtt, late, now - rate.told_at,
+            dead, self._outages, self._heard(direct), now - rate.limit_at, most,
         )  # fmt: skip
-
-    def _silent_s(self, rtt: float, now: float) -> float:
-        """How long nothing has come that was due; what the kernel sees of a message's parts counts."""
-        kernel_counts = self._is_direct(now) and self._kernel.on_the_way > 0
-        clocks = [one for one in self._ticking(now) if one[0] is self._reports or kernel_counts]
-        return min((clock.silent_s(rtt, at) for clock, at in clocks), default=-1.0)
 
     def _ticking(self, now: float) -> list[tuple[AckClock, float]]:
         """The clocks that have ever ticked, and the time at which each is looked at."""
         clocks = [(self._kernel, self._kernel_at)] if self._kernel_at is not None else []
         return [*clocks, (self._reports, now)] if self._reported else clocks
 
-    def _heard(self, now: float) -> int:
+    def _heard(self, direct: bool) -> int:
         heard = self._reports.position
-        if self._is_direct(now):
-            heard = max(heard, self._kernel.position)
-        return heard - self._before
+        return (max(heard, self._kernel.position) if direct else heard) - self._before
 
     def estimate(self) -> Estimate | None:
         """What to keep of the link; None when nothing was learned."""

@@ -77,6 +77,8 @@ class Rate:
     def __init__(self, fast_half_life_s: float, slow_half_life_s: float) -> None:
         self._averages = Ewma(fast_half_life_s), Ewma(slow_half_life_s)
         self._falling: deque[tuple[float, Sample]] = deque()
+        self.kbps: float | None = None
+        """The smaller of the two averages; None before the first sample."""
         self.firm = False
         """The limit was seen."""
         self.told_at = float("-inf")
@@ -86,17 +88,12 @@ class Rate:
         self.probed = False
         """The next sample that is news answers a probe."""
 
-    @property
-    def kbps(self) -> float | None:
-        """The smaller of the two averages; None before the first sample."""
-        fast, slow = (average.value for average in self._averages)
-        return None if fast is None or slow is None else min(fast, slow)
-
     def start(self, kbps: float, seconds: float, firm: bool, at: float) -> None:
         """Begin with what was known `at` some time, as if it had been seen for `seconds`."""
         self.firm, self.told_at = firm, at
         for average in self._averages:
             average.start(kbps, seconds)
+        self._take()
 
     def recall(self, remembered: Estimate, now: float) -> None:
         """Begin with what was kept; a lower bound is one still."""
@@ -135,7 +132,13 @@ class Rate:
                 average.add(sample.kbps, min(max(sample.seconds, silent_s), MOST_EXACT_S))
             elif sample.kbps > (average.value or 0.0):
                 average.add(sample.kbps, min(max(silent_s, LEAST_S), MOST_S))
+        self._take()
         self._cut(sample, now)
+
+    def _take(self) -> None:
+        """The averages are other ones."""
+        fast, slow = (average.value for average in self._averages)
+        self.kbps = None if fast is None or slow is None else min(fast, slow)
 
     def _cut(self, sample: Sample, now: float) -> None:
         """Believe the last moments at once, if they say that the link has fallen."""
@@ -150,3 +153,4 @@ class Rate:
         known = self.kbps
         if known is not None and seconds >= CUT_S and carried / seconds < CUT_SHARE * known:
             self._averages[0].start(carried / seconds, LEAST_S)
+            self._take()

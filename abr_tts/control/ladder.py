@@ -55,21 +55,24 @@ class Rung:
     wire_kbps: float = field(init=False, compare=False, repr=False)
     """What the link must carry for this rung in real time: audio in messages of the usual length,
     with the headers of WebSocket, TLS, TCP and IP."""
+    frames_per_message: int = field(init=False, compare=False, repr=False)
+    """Frames that share one message once an utterance is under way: 5 (100 ms) or 10."""
+    packet_bytes: float = field(init=False, compare=False, repr=False)
+    """Bytes of one packet on the average."""
+
+    def __eq__(self, other: object) -> bool:
+        """By what it is made from; it is asked often, and nearly always of the very same."""
+        return self is other or (isinstance(other, Rung) and self._made_from() == other._made_from())
+
+    def _made_from(self) -> tuple[str, str, int, float, str]:
+        return self.name, self.codec, self.sample_rate, self.kbps, self.family
 
     def __post_init__(self) -> None:
-        frames = self.frames_per_message
+        frames = 10 if self.kbps < LONG_MESSAGE_BELOW_KBPS else 5
+        object.__setattr__(self, "frames_per_message", frames)
+        object.__setattr__(self, "packet_bytes", self.kbps * 1000 / 8 / FRAMES_PER_SECOND)
         kbps = wire_bytes(self.message_bytes(frames)) * 8 / 1000 * FRAMES_PER_SECOND / frames
         object.__setattr__(self, "wire_kbps", kbps)
-
-    @property
-    def frames_per_message(self) -> int:
-        """Frames that share one message once an utterance is under way: 5 (100 ms) or 10."""
-        return 10 if self.kbps < LONG_MESSAGE_BELOW_KBPS else 5
-
-    @property
-    def packet_bytes(self) -> float:
-        """Bytes of one packet on the average."""
-        return self.kbps * 1000 / 8 / FRAMES_PER_SECOND
 
     def message_bytes(self, frames: int) -> int:
         """WebSocket payload of an audio message of `frames` packets, about."""

@@ -87,7 +87,10 @@ class Prudence(Bank):
         self._chosen_at = seen.now
         held, self._begun = self._begun, True
         case = self._case(chance, seen, lead_s)
+        lowest = self._rungs[-1]
         best = max(self._rungs, key=lambda rung: self._worth(rung, case))
+        if lead_s < AHEAD_S and max(kbps for kbps, _ in case.odds) < lowest.wire_kbps:
+            best = lowest  # whatever is sent stalls, and the least of it ends that first
         return self._move(best, self._told(best, chance, lead_s), seen.now, held)
 
     def _case(self, chance: Chance, seen: Observation, lead_s: float) -> _Case:

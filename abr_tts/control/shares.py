@@ -16,6 +16,10 @@ LEAST_SHARE = 0.25
 as this one would. A guess."""
 
 
+BYTES_TO_KBPS = math.log(2) / HALF_LIFE_S * 8 / 1000
+"""A decaying sum of bytes to the rate at which they were sent."""
+
+
 class Shares:
     """Rates of what was sent lately, kbit/s on the wire."""
 
@@ -36,9 +40,8 @@ class Shares:
         if not self._other:
             return kbps
         self._decay(now)
-        scale = math.log(2) / HALF_LIFE_S * 8 / 1000
-        left = kbps - self._other * scale
-        return min(kbps, max(left, self._own * scale, kbps * LEAST_SHARE))
+        left = kbps - self._other * BYTES_TO_KBPS
+        return min(kbps, max(left, self._own * BYTES_TO_KBPS, kbps * LEAST_SHARE))
 
     def _decay(self, now: float) -> None:
         keep = 0.5 ** ((now - self._at) / HALF_LIFE_S)

@@ -33,6 +33,10 @@ BUNDLE = 10
 to go on after a stall (rule 1), so less would be heard no sooner. Opus 24 then needs a ninth less of the
 link, and the slowest starts come some 40 ms sooner (half of the recordings, seed 1)."""
 
+THIN_BUNDLE = 33
+"""The same on a link that does not carry the bank's rung: three full messages go at once (11 packets each,
+protocol), so that it has something to carry until the next report. Of 10, 22, 33 and 40 (half)."""
+
 LATE_LEAD_S, LIGHT_KBPS, HEAVY_LATE_S = 3.0, 128.0, 0.18
 """Seconds of bank from which upgrades go on though something is late, since to break off is heard: at
 rungs below this rate (all Opus, no PCM) however late it is, at others up to so many seconds. Guesses."""
@@ -41,7 +45,7 @@ rungs below this rate (all Opus, no PCM) however late it is, at others up to so 
 class Strong(Adaptive):
     """See `Adaptive` for the arguments."""
 
-    _bundle = BUNDLE
+    _early = True
 
     def __init__(self, policy: Policy, level: int = 1, remembered: Estimate | None = None) -> None:
         super().__init__(policy, level, remembered)
@@ -87,6 +91,18 @@ class Strong(Adaptive):
         if begin == upgrade.next_pts and 0.0 < ahead_s < URGENT_S <= lead_s:
             return False
         return lead_s < self._policy.outage_lead_s or super()._bank_is_first(seen, link, lead_s, begin)
+
+    def _bundle(self, link: Link, rung: Rung) -> int:
+        return THIN_BUNDLE if link.known and link.kbps < rung.wire_kbps else BUNDLE
+
+    def _cap(self, wanted: float, link: Link) -> int:
+        """
+        As in `Adaptive`, and no more than has arrived in this utterance, or half an opening burst.
+
+        A link may have died since the last utterance: what is sent before that shows has to drain first,
+        and nothing can be heard meanwhile.
+        """
+        return min(super()._cap(wanted, link), max(self._policy.opening_bytes // 2, link.heard_bytes))
 
     def _is_time(self, seen: Observation, link: Link) -> bool:
         """Whether to choose anew: a choice has stood for long, or the link falls below it."""

@@ -18,22 +18,19 @@ class LeastTrip:
     """Seconds; infinite while nothing is known."""
 
     def __init__(self) -> None:
+        self.seconds = math.inf
+        """The smallest of the last while; what was remembered, before the first measure."""
         self._before = self._since = math.inf
         self._began = 0.0
-        self._remembered = math.inf
-
-    @property
-    def seconds(self) -> float:
-        """The smallest of the last while; what was remembered, before the first measure."""
-        measured = min(self._before, self._since)
-        return measured if measured < math.inf else self._remembered
 
     def remember(self, seconds: float) -> None:
         """What it was in an earlier stream; 0: not known."""
-        self._remembered = seconds if seconds > 0 else math.inf
+        if self._since == math.inf and seconds > 0:
+            self.seconds = seconds
 
     def add(self, seconds: float, now: float) -> None:
         """A measure."""
         if now - self._began >= WINDOW_S:
             self._before, self._since, self._began = self._since, seconds, now
         self._since = min(self._since, seconds)
+        self.seconds = min(self._before, self._since)

@@ -149,6 +149,10 @@ class Window:
         return message
 
     def _worthwhile(self, rung: Rung, below: Rung) -> int:
-        """Ticks of upgraded speech that make good for the two changes that are heard."""
+        """
+        Ticks of upgraded speech that make good for the two changes that are heard; no more than half of the
+        policy's lead, or a rung that is tried after an outage never fits between what is in time and its end.
+        """
         gain = max(self._gain(rung, below), self._policy.least_gain)
-        return seconds_to_ticks(2 * (CHANGE_EVENT + CHANGE * gain) / gain)
+        seconds = 2 * (CHANGE_EVENT + CHANGE * gain) / gain
+        return seconds_to_ticks(min(seconds, self._policy.upgrade_lead_s / 2))

@@ -23,7 +23,7 @@ class Events:
     def at(self, time: float, call: Callable[..., None], *args: Any) -> None:
         """Do `call(*args)` at `time`; what would lie in the past happens now."""
         self._count += 1
-        heapq.heappush(self._heap, (max(time, self.now), self._count, call, args))
+        heapq.heappush(self._heap, (time if time > self.now else self.now, self._count, call, args))
 
     def run(self, until: float = math.inf) -> None:
         """Let everything happen that is due up to `until` (inclusive), or until `stop`."""

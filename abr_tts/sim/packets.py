@@ -103,4 +103,5 @@ class SpeechSizes:
     def packets(self, job: EncodeJob) -> list[bytes]:
         """What stands for `job.run()`: packets of the right sizes."""
         first = job.pts // FRAME_TICKS
-        return [_blank(self.bytes_of(job.rung, first + n)) for n in range(job.frames)]
+        size = self.bytes_of
+        return [_blank(size(job.rung, frame)) for frame in range(first, first + job.frames)]

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from ..audio.libopus import Library
 from ..control.controller import Controller
 from ..stream.pacer import KernelSample
+from ..stream.reporter import hint_bytes
 from ..units import ticks_to_seconds
 from ..wire.codec import audio_size, encode
 from ..wire.messages import Audio, BitRateHint, Message, Ping, Pong, StreamStart, StreamStarted
@@ -220,7 +221,7 @@ class Session:
     # ------------------------------------------------------------ the listener's connection
 
     def _ask(self, message: Message) -> None:
-        size = len(encode(message))
+        size = hint_bytes(message) if type(message) is BitRateHint else len(encode(message))
         self._client.write((message, size), size + self._framing(size) + MASK_BYTES)
 
     def _on_delivery(self, entry: tuple[Message, int], now: float) -> None:

@@ -218,7 +218,7 @@ class Sender:
 
     def _rto(self) -> float:
         base = self._srtt + max(RTO_MIN_S, 4 * self._rttvar) if self._srtt else RTO_FIRST_S
-        return min(base * 2.0**self._backoff, self._rto_max)
+        return min(base * (1 << self._backoff), self._rto_max)
 
     def _arm(self, now: float) -> None:
         """Wait for a tail loss probe first, then for the time-out (RFC 8985 section 7.2)."""

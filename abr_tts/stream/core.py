@@ -1,17 +1,12 @@
 """
-The stream core: speech and reports in, messages and codec work out. No clock, no socket, no
-thread.
+The stream core: speech and reports in, messages and codec work out. No clock, no socket, no thread.
 
-**Law.** Drain `poll()` until it returns None, give one input, drain again, and so on: a new
-core already has an output. After each input ask `get_timer()`, and call `handle_timer(now)`
-when it is due. `now` is seconds on any monotonic clock and never goes back. One task owns a
-core.
-
-Inputs: `push_pcm`, `mark`, `end_clause`, `end_pcm`, `encoded`, `sent`, `report`, `received`,
-`pause`, `resume`, `cancel`, `detach`, `attach`, `handle_timer`. Outputs: `Encode`, `Transmit`,
-`Notice`, `Credit`.
-
-Encoding is an output whose result returns as the input `encoded`: a thread or the simulator runs it.
+**Law.** Drain `poll()` until it returns None, give one input, drain again, and so on: a new core already has
+an output. After each input ask `get_timer()`, and call `handle_timer(now)` when it is due. `now` is seconds
+on any monotonic clock and never goes back. One task owns a core.
+Inputs: `push_pcm`, `mark`, `end_clause`, `end_pcm`, `encoded`, `sent`, `report`, `received`, `pause`,
+`resume`, `cancel`, `detach`, `attach`, `handle_timer`. Outputs: `Encode`, `Transmit`, `Notice`, `Credit`.
+Encoding is an output; its result returns as the input `encoded`: a thread or the simulator runs it.
 """
 
 from __future__ import annotations
@@ -369,16 +364,23 @@ class StreamCore:
     def _next_job(self) -> None:
         decision = self._decide()
         if decision is None or not decision.send:
+            if decision and decision.early and self._engine.making and self._layers[BANK] is None:
+                self._join(decision)
             return
         frames = min(self._outlook.frames(decision), most_frames(decision))
         if frames and self._pacer.is_open(decision, frames, self.lead):
-            track, messages, events = self._layers.join(decision)
+            self._join(decision, frames)
+
+    def _join(self, decision: Decision, frames: int = 0) -> None:
+        """The decision's track, opened or retuned where it must be, and a job for `frames` of it."""
+        track, messages, events = self._layers.join(decision)
+        if frames:
             self._job = track.job(self._timeline, decision.pts + frames * FRAME_TICKS)
             self._outputs.append(Encode(self._job))  # before what is written: it takes longest
-            self._kept.opened(messages)
-            for message in messages:
-                self._transmit(message)
-            self._outputs.extend(Notice(event) for event in events)
+        self._kept.opened(messages)
+        for message in messages:
+            self._transmit(message)
+        self._outputs.extend(Notice(event) for event in events)
 
     def _decide(self) -> Decision | None:
         """Ask the controller, and tell when its plan has changed."""
@@ -395,8 +397,7 @@ class StreamCore:
             return  # it is told again, from what is kept
         cargo = NOTHING
         if isinstance(message, Audio):
-            ticks = len(message.packets) * FRAME_TICKS
-            cargo = Cargo(rank, ticks, message.pts + ticks)
+            cargo = Cargo(rank, ticks := len(message.packets) * FRAME_TICKS, message.pts + ticks)
         self._unsent.append(cargo)
         self._outputs.append(Transmit(message))
 
@@ -404,8 +405,7 @@ class StreamCore:
 
     def _finish(self, reason: str, length: int) -> None:
         self._finished = True
-        bank = self._layers[BANK]
-        codec = bank.rung.codec if bank else ""
+        codec = bank.rung.codec if (bank := self._layers[BANK]) else ""
         self._end = StreamEnd(self._setup.handle, length, self._setup.rate, 1, codec, reason)
         self._transmit(self._end)
         self._outputs.append(Notice(Finished(length)))

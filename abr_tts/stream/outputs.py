@@ -6,7 +6,7 @@ engine, and notices. Plain records; the core's law is told in `core`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ..control.controller import Plan, Reason
 from ..control.ladder import Rung
@@ -18,15 +18,13 @@ from .track import EncodeJob
 Transmitted: TypeAlias = TrackMessage | Audio | Switch | Mark | StreamEnd
 
 
-@dataclass(frozen=True, slots=True)
-class Encode:
+class Encode(NamedTuple):
     """Run `job.run()` and return its packets by `encoded(job, packets, now)`."""
 
     job: EncodeJob
 
 
-@dataclass(frozen=True, slots=True)
-class Transmit:
+class Transmit(NamedTuple):
     """Write this message to the connection, in order, then call `sent`."""
 
     message: Transmitted
@@ -106,8 +104,7 @@ class Notice:
 Output: TypeAlias = Encode | Transmit | Credit | Notice
 
 
-@dataclass(frozen=True, slots=True)
-class Retained:
+class Retained(NamedTuple):
     """Packets that went out and were not heard yet."""
 
     track: int

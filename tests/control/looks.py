@@ -1,7 +1,5 @@
 """Links and observations for tests of controllers, in words and seconds."""
 
-from dataclasses import replace
-
 from abr_tts.control.controller import Layer, Observation
 from abr_tts.control.estimator import Link
 from abr_tts.control.ladder import FULL
@@ -11,7 +9,7 @@ GOOD = Link(True, True, 2_000.0, 0.05, heard_bytes=5_000)
 
 
 def link(kbps: float, **more) -> Link:
-    return replace(GOOD, kbps=kbps, **more)
+    return GOOD._replace(kbps=kbps, **more)
 
 
 def frames(seconds: float) -> int:

@@ -6,7 +6,7 @@ from abr_tts.control.acks import Sample
 from abr_tts.control.belief import Belief
 from abr_tts.control.chance import Chance
 from abr_tts.control.policy_file import preset
-from abr_tts.control.prudence import EVERY_S, Prudence
+from abr_tts.control.prudence import AHEAD_S, EVERY_S, Prudence
 
 from .looks import link, seen
 
@@ -38,6 +38,13 @@ def test_it_is_never_above_what_the_policy_allows():
 
 def test_on_a_dying_link_the_lowest_rung_gets_furthest():
     assert laid(15, lead_s=1.0, bank_rung="opus48") == "opus12"
+
+
+def test_on_a_dead_link_the_lowest_rung_waits_for_its_return_unless_much_is_banked():
+    silent = Chance(chance(250)._belief, link(1.0, most_kbps=1.0))
+    for lead_s, rung in ((AHEAD_S - 0.1, "opus12"), (AHEAD_S, "opus48")):
+        there = seen(bank=lead_s, ready=lead_s + 1.0, real_time_factor=0.3)
+        assert Prudence(POLICY).lay(silent, there, lead_s).name == rung
 
 
 def test_what_is_on_the_way_counts_against_a_better_rung():

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from abr_tts.control.adaptive import Adaptive
+from abr_tts.control.belief import GRID, STEPS
 from abr_tts.control.controller import BANK, UPGRADE, Learner
 from abr_tts.control.estimate import Estimate
 from abr_tts.control.policy_file import preset
-from abr_tts.control.strong import EVERY_S, LATE_LEAD_S, Strong
+from abr_tts.control.strong import BUNDLE, EVERY_S, LATE_LEAD_S, THIN_BUNDLE, Strong
 from abr_tts.stream.terms import Terms
 
 from .looks import seen
@@ -38,6 +39,23 @@ def test_messages_of_the_bank_may_hold_what_a_player_wants_to_start():
     one_track = preset("default").for_listener(["opus"], 22_050, level=0)
     assert Strong(one_track, 0, known).decide(seen(ready=8.0)).bundle == 0
     assert Adaptive(POLICY, 1, known).decide(seen(ready=8.0)).bundle == 0
+
+
+def test_a_link_that_does_not_carry_the_bank_gets_as_much_at_once_as_three_messages_hold():
+    for step, frames in ((STEPS - 1, BUNDLE), (0, THIN_BUNDLE)):
+        sure = tuple(float(step == one) for one in range(STEPS))
+        controller = Strong(POLICY, 1, Estimate(GRID[step], 0.05, 9.9, chances=sure, usual=sure))
+        assert controller.decide(seen(ready=8.0)).bundle == frames
+
+
+def test_no_more_goes_out_than_has_arrived_in_this_utterance_or_half_an_opening_burst():
+    controller = Strong(POLICY, 1, Estimate(2_000, 0.05, 9.9))
+    half = POLICY.opening_bytes // 2
+    assert controller.decide(seen(ready=8.0)).outstanding_bytes == half
+    for arrived, cap in ((half, half), (half + 1, half + 1), (20_000, 20_000)):
+        controller.on_sent(20_000, True, 10.0)
+        controller.on_received(arrived, 50, 10.1)
+        assert controller.decide(seen(now=10.1, ready=8.0)).outstanding_bytes == cap
 
 
 def test_on_a_thin_link_upgrades_wait_until_an_outage_could_be_bridged():

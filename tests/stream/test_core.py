@@ -1,7 +1,6 @@
 """The stream core obeys its law, loses nothing, and bounds what it holds."""
 
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,9 +9,11 @@ from abr_tts.audio.libopus import load
 from abr_tts.audio.pcm import decode_pcm16
 from abr_tts.control.controller import Decision, FixedRung, Reason
 from abr_tts.control.ladder import FULL
+from abr_tts.control.policy_file import preset
 from abr_tts.stream.core import CoreSetup, StreamCore
-from abr_tts.stream.outputs import Clamped, Drained, Encode, Finished
+from abr_tts.stream.outputs import Clamped, Credit, Drained, Encode, Finished, Transmit
 from abr_tts.stream.pacer import KernelSample
+from abr_tts.stream.terms import Terms
 from abr_tts.units import FRAME_TICKS
 from abr_tts.wire.compact import PACKETS_MOST
 from abr_tts.wire.messages import Audio, BitRateHint, Mark, StreamEnd, Switch, Track
@@ -85,11 +86,32 @@ def test_the_first_message_carries_one_frame_and_later_ones_several():
     assert set(counts[1:-1]) == {5}
 
 
+def test_the_first_track_is_told_while_the_engine_makes_the_first_word():
+    controller = Terms(("opus", "pcm16"), RATE, policy=preset("default")).controller()
+    core = make(controller=controller)
+    assert core.poll() == Credit(1)
+    assert core.poll() is None
+    core.mark(0, 1, 0.0)
+    assert isinstance(core.poll().message, Mark)
+    assert core.poll() is None
+    core.sent(30, 0.0)
+    told = []
+    while (output := core.poll()) is not None:
+        told.append(output)
+    assert [type(one.message) for one in told if isinstance(one, Transmit)] == [Track]
+    core.sent(60, 0.0)
+    while core.poll() is not None:
+        pass
+    core.push_pcm(noise(RATE // 2, 1), 0.2)
+    assert isinstance(core.poll(), Encode)
+    assert core.poll() is None
+
+
 def test_a_controller_may_bundle_what_is_there_and_nothing_waits_for_it():
     class Bundled(FixedRung):
         def decide(self, seen):
             decision = super().decide(seen)
-            return decision and replace(decision, bundle=10)
+            return decision and decision._replace(bundle=10)
 
     spoken = [noise(RATE // 50 * 4, 1), noise(RATE * 3, 2)]
     driver = Driver(make(controller=Bundled(FULL["opus24"])), [spoken], random.Random(1))
