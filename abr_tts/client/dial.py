@@ -174,7 +174,7 @@ def _seconds(header: str | None) -> float | None:
 
 def _refusal(url: URL, status: int) -> str:
     if status == 401:
-        return f"{url.host} refused the API key (HTTP 401); give one that it knows"
+        return f"{url.host} refused the API key (HTTP 401); give one that it knows: api_key, --api-key"
     if status == 403:
         return f"{url.host} does not let this client in (HTTP 403)"
     if status in (429, 503):

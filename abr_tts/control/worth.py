@@ -127,8 +127,9 @@ class Worth:
     def _told(self, code: str, chance: Chance, rung: Rung, stake: Stake) -> Reason:
         need = self._need(rung, stake)
         carried = chance.carries(need)
+        ventured = ": worth the try, for the speech is banked" if code == "rate" and carried < 0.5 else ""
         return Reason(
             code,
-            f"the link carries the {need:.0f} kbit/s of {rung.name} with a chance of {carried:.0%}",
+            f"the link carries the {need:.0f} kbit/s of {rung.name} with a chance of {carried:.0%}{ventured}",
             {"chance": carried, "need_kbps": need},
         )

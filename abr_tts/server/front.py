@@ -9,6 +9,7 @@ full or stopping.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import secrets
 from collections.abc import Iterator, Mapping
@@ -85,7 +86,7 @@ class Front:
 
     async def _healthz(self, request: web.Request) -> web.Response:
         """The process lives."""
-        return web.json_response({"status": "ok", "version": __version__})
+        return web.json_response({"status": "ok", "version": __version__}, dumps=_line)
 
     async def _readyz(self, request: web.Request) -> web.Response:
         """
@@ -106,7 +107,7 @@ class Front:
             "streams": self._shared.admission.streams,
             **self._rollout.summary(),
         }
-        return web.json_response(detail, status=200 if ready else 503)
+        return web.json_response(detail, status=200 if ready else 503, dumps=_line)
 
     @property
     def draining(self) -> bool:
@@ -317,6 +318,11 @@ async def _guard(request: web.Request, response: web.StreamResponse) -> None:
     if request.path == PATH and response.status >= 400:
         # A page of elsewhere learns why it was refused: the words are no secret, and there is nothing else.
         response.headers.setdefault("Access-Control-Allow-Origin", "*")
+
+
+def _line(value: Any) -> str:
+    """JSON for terminals, too."""
+    return json.dumps(value) + "\n"
 
 
 def wire_limits(settings: LimitSettings) -> Limits:

@@ -99,6 +99,11 @@ def test_a_value_of_the_wrong_type_or_range_is_refused(name, value, words):
     assert words in told
 
 
+@pytest.mark.parametrize("origin", ['["https://app.example"]', "app.example", "https://app.example/page", ""])
+def test_what_is_no_web_origin_is_refused(origin):
+    assert "is no web origin" in refusal(overrides={"auth.origins": [origin]})
+
+
 def test_bounds_themselves_are_allowed():
     assert load(overrides={"server.port": 0}).server.port == 0
     assert load(overrides={"server.port": 65535}).server.port == 65535

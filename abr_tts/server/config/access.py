@@ -5,11 +5,16 @@ Who may come in: [auth], [admin].
 # ruff: noqa: RUF009 -- `setting` returns a dataclass field, which is what a default may be
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...errors import ConfigError
 from .options import Section, setting
+
+ORIGIN = re.compile(r"\*|null|[a-z][a-z0-9+.-]*://[^/\s]+/?", re.IGNORECASE)
+"""What a browser sends as Origin (RFC 6454 section 6.2), and the word for any."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,14 @@ class AuthSettings(Section):
         300.0, "Seconds beyond its exp after which a token is out of date for what it has opened.",
         low=0, high=31_536_000,
     )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for origin in self.origins:
+            if not ORIGIN.fullmatch(origin):
+                raise ConfigError(
+                    f"auth.origins: {origin!r} is no web origin, which is scheme://host or scheme://host:port"
+                )
 
 
 @dataclass(frozen=True)
