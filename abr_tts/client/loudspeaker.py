@@ -155,6 +155,7 @@ def _told(act: Callable[..., Any]) -> Callable[..., Any]:
             if type(fault).__name__ != "PortAudioError" and not isinstance(fault, ValueError):
                 raise
             words = str(fault.args[0] if fault.args else fault).rstrip(".")
-            raise NoSound(f"no sound device here plays this ({words}); a file can be written instead") from None
+            words = f"no sound device here plays this ({words}); a file can be written instead"
+            raise NoSound(words) from None
 
     return acting

@@ -76,7 +76,8 @@ class Front:
         self.app = web.Application()
         self.app.on_response_prepare.append(_guard)
         self.app.router.add_get(PATH, self._stream)
-        Ticketing(auth, self.admit, self._services.metrics.hit).add_to(self.app.router)
+        patience_s = self._settings.limits.hello_timeout_s
+        Ticketing(auth, self.admit, self._services.metrics.hit, patience_s).add_to(self.app.router)
         self.app.router.add_get("/healthz", self._healthz)
         self.app.router.add_get("/readyz", self._readyz)
         self.app.router.add_get("/metrics", self._metrics)

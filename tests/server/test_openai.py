@@ -13,6 +13,7 @@ from abr_tts.audio.resample import convert
 from abr_tts.engine.base import Voice
 from abr_tts.errors import ConfigError
 from abr_tts.server.config import load
+from abr_tts.server.load.idlers import LOOKS
 from abr_tts.server.openai.voices import NAMES, meant
 from abr_tts.units import convert_length
 from abr_tts.wire import messages as m
@@ -230,6 +231,24 @@ async def test_a_client_that_reads_nothing_holds_up_the_engine_and_is_cut_in_the
         assert speech.utterance.core.held_samples / speech.rate < 5.0 + 3.0
         await eventually(lambda: server._admission.streams == 0)
         writer.close()
+
+
+async def test_who_takes_long_to_read_an_answer_that_comes_whole_gets_all_of_it(monkeypatch):
+    text = ". ".join(["Forty characters take over two seconds"] * 60)
+    asked = json.dumps(wish(text, sample_rate=48_000, stream=False)).encode()
+    async with asking(limits__hello_timeout_s=0.2) as (server, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1_024)
+        head = f"POST {SPEECH} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(asked)}\r\n\r\n"
+        writer.write(head.encode() + asked)
+        told = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), WAIT_S)).decode()
+        looks, look = [], server._idlers.look
+        monkeypatch.setattr(server._idlers, "look", lambda now: looks.append(look(now)))
+        await eventually(lambda: len(looks) > 2 * LOOKS)
+        length = int(told.split("Content-Length: ")[1].split("\r\n")[0])
+        body = await asyncio.wait_for(reader.readexactly(length), WAIT_S)
+        assert len(body) == length > 10_000_000
+        writer.close()
+        await eventually(lambda: server._admission.connections == server._admission.streams == 0)
 
 
 async def test_a_speech_that_fails_in_the_middle_ends_without_its_end():

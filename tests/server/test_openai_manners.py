@@ -40,12 +40,12 @@ async def refused(http, status: int, body, **headers) -> dict:
         ({"model": ""}, "model", "invalid_value"),
         ({"input": ""}, "input", "invalid_value"),
         ({"input": "  \n"}, "input", "empty_text"),
-        ({"input": LETTERS + "a"}, "input", "invalid_value"),
+        ({"input": LETTERS + "a"}, "input", "string_above_max_length"),
         ({"input": 7}, "input", "invalid_value"),
         ({"voice": "nobody"}, "voice", "voice_not_found"),
         ({"voice": {"id": ""}}, "voice", "invalid_value"),
         ({"voice": None}, "voice", "invalid_value"),
-        ({"instructions": LETTERS + "a"}, "instructions", "invalid_value"),
+        ({"instructions": LETTERS + "a"}, "instructions", "string_above_max_length"),
         ({"response_format": "ogg"}, "response_format", "invalid_value"),
         ({"speed": 0.24}, "speed", "invalid_value"),
         ({"speed": 4.01}, "speed", "invalid_value"),
@@ -75,11 +75,22 @@ async def test_a_field_that_is_missing_is_named(missing):
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"{", b"[]", b'"text"', b"\xff\xfe", b'{"model": "\xff"}', b"[" * 10_000]
-)
+    "body",
+    [
+        b"", b"{", b"[]", b'"text"', b"\xff\xfe", b'{"model": "\xff"}', b"[" * 10_000,
+        b'{"model": ' + b"[" * 10_000 + b"]" * 10_000 + b"}",
+    ],
+)  # fmt: skip
 async def test_what_is_no_json_object_is_refused(body):
     async with asking() as (_, http):
         assert (await refused(http, 400, body))["type"] == "invalid_request_error"
+
+
+async def test_a_body_that_is_not_compressed_as_it_says_is_refused():
+    async with asking() as (server, http):
+        told = await refused(http, 400, wish(), **{"Content-Encoding": "gzip"})
+        assert told["type"] == "invalid_request_error" and "gzip" in told["message"]
+        await eventually(lambda: server._admission.connections == 0)
 
 
 async def test_the_longest_text_and_the_bounds_of_every_number_are_taken():

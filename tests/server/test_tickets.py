@@ -164,3 +164,13 @@ async def test_more_tickets_than_may_be_out_are_told_to_come_back_and_counted():
 async def test_a_server_may_give_none():
     async with serving(**KEYS, auth__ticket_s=0) as server:
         assert (await post(server))[0] == 404
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for():
+    async with serving(**KEYS, limits__hello_timeout_s=0.3) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        head = b"POST /v1/tickets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer first-key\r\n"
+        writer.write(head + b"Content-Length: 9\r\n\r\n{")
+        async with asyncio.timeout(5.0):
+            assert (await reader.readline()).split()[1] == b"408"
+        writer.close()

@@ -15,6 +15,7 @@ from typing import Any
 from aiohttp import web
 
 from .auth import Auth
+from .body import body_of
 from .tickets import Grant
 
 PATH = "/v1/tickets"
@@ -30,10 +31,17 @@ class Ticketing:
         auth: who may have one.
         admit: refuses whoever may not speak here.
         hit: is told of the limit that one is refused for.
+        patience_s: seconds in which a request must be here.
     """
 
-    def __init__(self, auth: Auth, admit: Callable[[web.Request], None], hit: Callable[[str], None]) -> None:
-        self._auth, self._admit, self._hit = auth, admit, hit
+    def __init__(
+        self,
+        auth: Auth,
+        admit: Callable[[web.Request], None],
+        hit: Callable[[str], None],
+        patience_s: float,
+    ) -> None:
+        self._auth, self._admit, self._hit, self._patience_s = auth, admit, hit, patience_s
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """Open the door in a web server."""
@@ -44,8 +52,9 @@ class Ticketing:
         tickets = self._auth.tickets
         if not tickets.lasts_s:
             return _refuse(404, "this server gives no tickets; see auth.ticket_s")
+        body = await body_of(request, self._patience_s)
         try:
-            wishes = _wishes(await request.read())
+            wishes = _wishes(body)
         except ValueError as error:
             return _refuse(400, str(error))
         caller = self._auth.caller(request.headers, request.remote or "")

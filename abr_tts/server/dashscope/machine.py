@@ -204,9 +204,12 @@ class Machine:
         if self.state == IDLE:
             self.shut()
 
-    def shut(self) -> None:
-        """The server stops now. A task fails, for its client would wait for ever at a mere close."""
-        error = ShuttingDown("the server is stopping; connect again")
+    def shut(self, error: AbrError | None = None) -> None:
+        """
+        The connection ends now: the server stops, or what `error` says. A task fails, for its client would
+        wait for ever at a mere close.
+        """
+        error = error or ShuttingDown("the server is stopping; connect again")
         if self.busy:
             self.fail(error)
         elif self.state == IDLE:

@@ -62,7 +62,7 @@ class Session:
         self._taken_at = 0.0
         self._room = asyncio.Event()
         self._counted: AbrError | None = None
-        visit.on_shut = lambda: self._tell(self._machine.shut)
+        visit.on_shut = self._shut
         visit.on_going_away = lambda seconds: self._tell(self._machine.go_away)
 
     async def run(self) -> None:
@@ -210,6 +210,10 @@ class Session:
         """See `Listener`."""
         self._counted = error if counted else None
         self._tell(lambda: self._machine.fail(error))
+
+    def _shut(self, error: AbrError) -> None:
+        self._counted = error if self._speaking else None  # a speech that runs has failed of it
+        self._tell(lambda: self._machine.shut(error))
 
     def _tell(self, said: Callable[[], None]) -> None:
         said()

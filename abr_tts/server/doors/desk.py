@@ -22,7 +22,7 @@ from ..shared import Shared
 from .asking import Ask, accept
 from .speech import Line, Speech
 
-DONE, LOST, STOPPED = 1000, 1006, 1012
+DONE, LOST = 1000, 1006
 """How a visit ended, in close codes of the WebSocket: what the metrics of connections count by."""
 
 WRONG_ORIGIN = "pages of this origin may not connect; see auth.origins"
@@ -93,8 +93,8 @@ class Visit:
         self.code = DONE
         """How it ends."""
         self._left = False
-        self.on_shut: Callable[[], None] = lambda: None
-        """Called when the server stops now."""
+        self.on_shut: Callable[[AbrError], None] = lambda error: None
+        """Called when it must end now, with what its client is told."""
         self.on_going_away: Callable[[float], None] = lambda seconds: None
         """Called when the server drains, with the seconds that are left."""
         self._meter = self._shared.quotas.meter(caller, self._loop.time())
@@ -195,14 +195,14 @@ class Visit:
 
     def dismiss(self, words: str) -> None:
         """Its key or token is no longer good."""
-        self.code = Unauthorized.close
-        for speech in list(self.speeches):
-            speech.fail(Unauthorized(f"the connection is closed: {words}"))
-        self.on_shut()
+        self._end(Unauthorized(f"the connection is closed: {words}"))
 
     def shut(self) -> None:
         """The server stops now."""
-        self.code = STOPPED
+        self._end(ShuttingDown("the server is stopping; connect again", retry_after=1.0))
+
+    def _end(self, error: AbrError) -> None:
+        self.code = error.close
         for speech in list(self.speeches):
-            speech.fail(ShuttingDown("the server is stopping", retry_after=1.0))
-        self.on_shut()
+            speech.fail(error)
+        self.on_shut(error)

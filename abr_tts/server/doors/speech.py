@@ -19,7 +19,7 @@ from typing import Protocol
 import numpy as np
 
 from ...engine.base import Samples
-from ...errors import AbrError, Queued, StreamError, TextTooLong, UnknownScript
+from ...errors import AbrError, ConnectionFault, Queued, StreamError, TextTooLong, UnknownScript
 from ...stream.pacer import KernelSample
 from ...units import FRAME_TICKS, samples_to_ticks, ticks_to_samples
 from ...wire.messages import Audio, BitRateHint, Mark, Message, StreamEnd
@@ -281,7 +281,9 @@ class Speech:
         self.fail(error)
 
     def fail(self, error: AbrError) -> None:
-        """End it with this error."""
+        """End it with this error; one of the connection's ends at once, whatever waits to be taken."""
+        if isinstance(error, ConnectionFault):
+            self._queue.clear()
         if not self.closed:
             self._fault = error
             self._count(error)

@@ -141,6 +141,9 @@ def _options(settings: Settings) -> list[tuple[str, int]]:
         ("grpc.max_receive_message_length", limits.message_bytes + OVERSIZE_BYTES),
         ("grpc.compression_enabled_algorithms_bitset", IDENTITY),
         ("grpc.max_concurrent_streams", settings.grpc.calls_per_connection),
+        # With it calls that have ended count until their memory is free: of those that waited for their
+        # turn at the client a third were refused (REFUSED_STREAM) as soon as it came (measured, grpcio 1.85).
+        ("grpc.http.overload_protection", 0),
         ("grpc.max_connection_idle_ms", round(limits.idle_timeout_s * 1000)),
         ("grpc.server_handshake_timeout_ms", round(limits.hello_timeout_s * 1000)),
         ("grpc.keepalive_time_ms", round(limits.idle_timeout_s * 1000)),

@@ -39,6 +39,9 @@ DOCUMENT = "/openapi.json"
 MOST_WHOLE_BYTES = 33_554_432
 """Bytes of an answer that is sent when all is spoken: ten minutes of PCM at 24 kHz."""
 
+PIECE_BYTES = 65_536
+"""Bytes of it that are written in one go: that a reader takes some shows within so many."""
+
 EVENTS = "text/event-stream"
 """Content type of server-sent events (HTML standard)."""
 
@@ -129,7 +132,7 @@ class OpenAi:
                 container = partial(asked.container, speech.rate, services.resampler)
                 encoding = Encoding(speech, asked.form, container, services.workshop)
                 if asked.whole:
-                    return await self._whole(request, asked, encoding, speech)
+                    return await self._whole(request, asked, encoding, speech, valve)
                 return await self._stream(request, asked, encoding, speech, line, valve)
         finally:
             valve.close()
@@ -150,6 +153,9 @@ class OpenAi:
                 raise HelloTimeout(f"the request was not here within {patience_s:g} s") from None
             except web.HTTPRequestEntityTooLarge as error:
                 raise MessageTooBig(f"the body is too large: {error.text}") from None
+            except web.RequestPayloadError as error:
+                words = " ".join(str(error).split())
+                raise BadField(f"the body cannot be read: {words}") from None
             return wanted(read(body), self._desk.services.pool, self._settings.voices)
         except AbrError as error:
             visit.note(error)
@@ -187,9 +193,14 @@ class OpenAi:
         return flow.response
 
     async def _whole(
-        self, request: web.Request, asked: Wanted, encoding: Encoding, speech: Speech
-    ) -> web.Response:
-        """When it is spoken, with its length."""
+        self, request: web.Request, asked: Wanted, encoding: Encoding, speech: Speech, valve: Valve
+    ) -> web.StreamResponse:
+        """
+        When it is spoken, with its length.
+
+        It is sent from here, bit by bit: a request whose answer is left to aiohttp is over, so its connection
+        would be an idler's, and be cut in the middle of what takes longer.
+        """
         parts, size = [], 0
         async for data in encoding:
             parts.append(data)
@@ -200,7 +211,16 @@ class OpenAi:
                 raise Unsupported(words, field="stream")
         if asked.form.name == "wav":
             parts.insert(0, wav.header(asked.rate, size // 2))
-        return web.Response(body=b"".join(parts), headers=self._headers(request, asked))
+        body = b"".join(parts)
+        headers = self._headers(request, asked) | {"Content-Length": str(len(body))}
+        flow = Outflow(request, headers, valve, self._desk.settings.limits.idle_timeout_s)
+        for at in range(0, len(body), PIECE_BYTES):
+            await flow.write(body[at : at + PIECE_BYTES])
+            if speech.closed:
+                flow.break_off()
+                raise Lost("it is not to have the rest")
+        await flow.end()
+        return flow.response
 
     def _headers(self, request: web.Request, asked: Wanted) -> dict[str, str]:
         headers = {

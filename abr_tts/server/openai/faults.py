@@ -27,6 +27,9 @@ _AT = re.compile(r" - at `\$\.(\w+)[^`]*`$")
 _MISSING = re.compile(r"missing required field `(\w+)`")
 """How msgspec says which field it is about."""
 
+_LONG = re.compile(r"`str` of length <= ")
+"""How it says that a text is too long."""
+
 
 def fault_of(error: AbrError) -> Fault:
     """What a client is told of an error."""
@@ -69,4 +72,5 @@ def bad_request(error: msgspec.DecodeError) -> BadField:
     found = _AT.search(words) or _MISSING.search(words)
     if not isinstance(error, msgspec.ValidationError):
         words = f"the body is not JSON: {words}"
-    return BadField(_AT.sub("", words), field=found[1] if found else None)
+    more = {"code": "string_above_max_length"} if _LONG.search(words) else {}
+    return BadField(_AT.sub("", words), field=found[1] if found else None, **more)

@@ -64,6 +64,8 @@ def read(body: bytes) -> SpeechRequest:
         raise bad_request(error) from None
     except UnicodeDecodeError:
         raise BadField("the body is not UTF-8") from None
+    except RecursionError:
+        raise BadField("the body is nested too deep") from None
 
 
 def wanted(request: SpeechRequest, pool: Speaking, aliases: Mapping[str, str]) -> Wanted:

@@ -15,6 +15,7 @@ from aiohttp import web
 
 from ...errors import ConfigError
 from ..access.auth import Auth
+from ..access.body import body_of
 from ..config import AdminSettings, AuthSettings
 from ..rollout.kept import Keeper
 from ..rollout.rollout import NoCanary, NothingToRollBack, Rollout
@@ -96,7 +97,7 @@ class Admin:
 
 async def _body(request: web.Request) -> dict[str, Any]:
     """The JSON object of a request; an empty one for no body."""
-    text = await request.read()
+    text = await body_of(request)
     if not text.strip():
         return {}
     try:

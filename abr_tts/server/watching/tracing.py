@@ -25,6 +25,10 @@ QUIET = frozenset({"done", "cancelled", "lost"})
 """Outcomes that are no fault: heard to its end, cancelled by the listener, no listener any more. Any other is
 an error's code, and the span's status is ERROR."""
 
+MOST_CHARS = 512
+"""Characters of a header that is passed on: what the standard bids keep of `tracestate` (3.3.1.5), and ten
+times a `traceparent`. Of longer ones the library warns, a line a request."""
+
 STOP_S = 1.0
 """Seconds that the last spans have to reach the collector when the server stops: it has seconds in all."""
 
@@ -114,7 +118,8 @@ class _Otlp:
 
     def came(self, headers: Mapping[str, str]) -> None:
         """See `Tracing`."""
-        _parent.set({name: headers[name] for name in ("traceparent", "tracestate") if name in headers})
+        given = {name: headers[name] for name in ("traceparent", "tracestate") if name in headers}
+        _parent.set(given if all(len(value) <= MOST_CHARS for value in given.values()) else {})
 
     def begin(self, stream_id: str) -> Span:
         """See `Tracing`."""

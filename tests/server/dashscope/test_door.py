@@ -346,6 +346,25 @@ async def test_a_key_opens_the_door_and_a_page_of_elsewhere_without_one_does_not
         assert await knock(server, headers) == status
 
 
+@pytest.mark.parametrize("speaks", [True, False])
+async def test_a_key_that_is_taken_away_ends_what_it_opened_and_says_so(tmp_path, speaks):
+    keys = tmp_path / "keys"
+    keys.write_text("a-key\nb-key\n")
+    settings = {"auth__keys_file": str(keys), "rollout__check_s": 0}
+    async with serving(**settings) as server, raw(server, key="a-key") as client:
+        if speaks:
+            await client.send(run(), go_on(STORY))
+            await client.until(lambda: client.audio)
+        keys.write_text("b-key\n")
+        server.reload()
+        assert await client.closed() == 1008
+        if speaks:
+            assert client.heard[-1]["header"]["error_code"] == "InvalidApiKey"
+            assert counted(server, "errors", code="unauthorized") == 1
+        await eventually(lambda: not server.door.sessions)
+        assert counted(server, "connections_closed", code="1008") == 1
+
+
 async def test_a_page_of_elsewhere_does_not_get_in_although_no_key_is_asked_for():
     async with serving() as server:
         assert await knock(server, {"Origin": "https://evil.example"}) == 403

@@ -68,7 +68,7 @@ def test_every_parameter_is_in_the_table_or_among_what_is_refused():
 
 def test_every_error_code_is_explained():
     explained = {code for cells in rows("The protocol") for code in re.findall(r"`([\w.]+)`", cells[0])}
-    assert explained == {code for _, code in CODES} - {"InvalidApiKey"}  # that one is HTTP's alone
+    assert explained == {code for _, code in CODES}
 
 
 def test_every_setting_that_is_named_exists():

@@ -1,9 +1,12 @@
 """Who may call and how much: keys, tickets, every limit at its value and one past it, what statuses say."""
 
+import asyncio
+import contextlib
+
 import aiohttp
 import pytest
 
-from ..harness import eventually
+from ..harness import WAIT_S, eventually
 from .outsider import calling, error_details_pb2, grpc, pb, rpc_status, services, serving_grpc
 
 STATUS = grpc.StatusCode
@@ -61,6 +64,25 @@ async def test_behind_a_trusted_proxy_the_callers_own_address_counts():
     ):
         (session,) = server.door.sessions
         assert session.caller.address == "203.0.113.7"
+
+
+async def test_calls_beyond_those_of_a_connection_wait_for_their_turn_and_get_it():
+    async with (
+        serving_grpc(grpc__calls_per_connection=10) as server,
+        grpc.aio.insecure_channel(server.grpc_target) as channel,
+    ):
+        speak = services.SpeechStub(channel).Speak
+
+        async def greet() -> tuple:
+            call = speak()
+            with contextlib.suppress(grpc.aio.AioRpcError):
+                await call.write(pb.ClientMessage(hello={"level": 0}))
+                await call.read()
+                await call.done_writing()
+            return await call.code(), await call.details()
+
+        told = await asyncio.wait_for(asyncio.gather(*(greet() for _ in range(200))), WAIT_S)
+        assert set(told) == {(STATUS.OK, "")}
 
 
 async def test_another_key_may_not_take_a_stream():
