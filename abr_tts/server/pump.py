@@ -38,6 +38,8 @@ class Pump(ABC):
         self.last_fault: AbrError | None = None
         """The last one that the peer was told of."""
         self._timer: asyncio.TimerHandle | None = None
+        self._over = False
+        """It only waits for what was sent to be taken: whatever still comes to it, no timer is set again."""
 
     # ------------------------------------------------------------ life
 
@@ -47,6 +49,7 @@ class Pump(ABC):
             self._follow()
             await self._read()
         finally:
+            self._over = True
             self._forget_all()
             if self._timer:
                 self._timer.cancel()
@@ -149,7 +152,7 @@ class Pump(ABC):
     def _arm(self) -> None:
         if self._timer:
             self._timer.cancel()
-        due = self._connection.get_timer()
+        due = None if self._over else self._connection.get_timer()
         self._timer = None if due is None else self._loop.call_at(due, self._on_timer)
 
     def _on_timer(self) -> None:

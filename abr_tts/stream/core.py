@@ -111,9 +111,9 @@ class StreamCore:
             self._advance()
 
     def cancel(self, now: float) -> None:
-        """Send nothing more but the end."""
+        """Send nothing more but the end; after the end, which may still wait to be told again, nothing."""
         self._begin(now)
-        if self._cancelled or self._finished:
+        if self._cancelled or (self._finished and not self._again):
             return
         self._cancelled = True
         self._timeline.release(self._timeline.produced)
@@ -404,13 +404,13 @@ class StreamCore:
     # ------------------------------------------------------------ the end
 
     def _finish(self, reason: str, length: int) -> None:
-        self._finished = True
+        before, self._finished = self._finished, True
         codec = bank.rung.codec if (bank := self._layers[BANK]) else ""
         self._end = StreamEnd(self._setup.handle, length, self._setup.rate, 1, codec, reason)
         self._transmit(self._end)
-        self._outputs.append(Notice(Finished(length)))
-        if reason == "cancelled":
-            self._drained = True
+        if not before:
+            self._outputs.append(Notice(Finished(length)))
+        self._drained |= reason == "cancelled"
 
     def _note_drained(self) -> None:
         """A listener is done once it played into the last frame: it may report the true end."""

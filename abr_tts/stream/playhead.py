@@ -24,7 +24,8 @@ class PlayHead:
         self.paused = False
         """The listener has paused."""
         self._first_sent_at: float | None = None
-        self._at = 0.0
+        self._from, self._at = 0, 0.0
+        """What is taken to have been heard at that time: what was reported, or a guess when it paused."""
         self._moves = False
 
     def sent(self, now: float) -> None:
@@ -48,11 +49,12 @@ class PlayHead:
         self.eager = self.eager or ahead_s > EAGER_S
         if played > self.played or self.played:
             self._at, self._moves = now - delay_s, buffer_ms > 0
+            self._from = max(self.played, played)
         self.played = max(self.played, played)
 
     def pause(self, now: float) -> None:
-        """The clock of the listener stands."""
-        self.played, self._at, self.paused = self.at(now), now, True
+        """The clock of the listener stands; where, is a guess: it may have starved. `played` stays."""
+        self._from, self._at, self.paused = self.at(now), now, True
 
     def resume(self, now: float) -> None:
         """It goes on."""
@@ -61,8 +63,8 @@ class PlayHead:
     def at(self, now: float) -> int:
         """The pts that is heard at `now`, as far as one can tell."""
         if not self._moves or self.paused or self.eager:
-            return self.played
-        return self.played + seconds_to_ticks(max(0.0, now - self._at))
+            return self._from
+        return self._from + seconds_to_ticks(max(0.0, now - self._at))
 
 
 class EngineMeter:

@@ -260,7 +260,7 @@ class Kernel(asyncio.Transport):
 
 def payload(data):
     """Of a server's frame."""
-    assert data[0] == 0x82
+    assert data[0] == 0x82, "a whole binary message"
     return data[{126: 4, 127: 10}.get(data[1], 2) :]
 
 

@@ -4,8 +4,13 @@ A session under anything that clients, networks, engines and operators may do, i
 Hypothesis makes up the story; the rules are what may happen, the invariants what must hold all the while:
 a packet of a track is the same bytes each time that it is sent, and comes in its order; nothing is spoken
 twice; what is counted is what there is; memory is bounded; and in the end nothing is left, timers included.
+
+The stories are the same every time, so that a change is not refused for what it did not change. To look for
+new ones ask for many: `ABR_TTS_STORIES=5000 pytest tests/server/test_session_machine.py` makes them up anew,
+some 15 a second, by `--hypothesis-seed` again, and ends with how to repeat the one that fails.
 """
 
+import os
 import re
 from collections import Counter
 
@@ -77,6 +82,8 @@ class Sessions(RuleBasedStateMachine):
         self.loop = VirtualLoop()
         self.world = self.loop.do(World, self.loop)
         self.streams = [Stream(number) for number in range(STREAMS)]
+        self.stray = Stream(STREAMS)
+        """What is said of a handle that its client was not given: nobody knows whose it is."""
         self.refused = Counter()
 
     # ------------------------------------------------------------ clients come and go
@@ -157,6 +164,8 @@ class Sessions(RuleBasedStateMachine):
     )
     def lie(self, reference, received, played):
         line, handle, stream = self.handle(reference)
+        if stream is self.stray:
+            return
         stream.lied = True
         self.say(line, m.BitRateHint(handle, received, played, 60_000, rtt_ms=0.0, stalls=3, stall_ms=10**6))
 
@@ -172,8 +181,8 @@ class Sessions(RuleBasedStateMachine):
             stream.lied, played = True, stream.played + 960_000
             wanted = {track: pts + 48_000 for track, pts in wanted.items()}
         if token != "wrong":
-            if stream.id in line.handles.values():
-                return  # as the client sees it, it is here
+            if stream.id in line.handles.values() or stream.id in line.wanted:
+                return  # as the client sees it, it is here, or was asked for here and not answered yet
             line.wanted[stream.id] = wanted
         self.say(line, m.Attach(stream.id, token, tuple(wanted.items()), played))
 
@@ -236,7 +245,9 @@ class Sessions(RuleBasedStateMachine):
     def handle(self, reference):
         """A connection, one of its streams by its handle, and what the client has of it."""
         line = self.line(reference[0])
-        known = list(line.handles.items()) or [(1, self.streams[0].id)]
+        known = list(line.handles.items())
+        if not known:
+            return line, 1, self.stray
         handle, stream_id = known[reference[1] % len(known)]
         return line, handle, self.of(stream_id)
 
@@ -251,7 +262,7 @@ class Sessions(RuleBasedStateMachine):
         match message:
             case m.StreamStarted():
                 stream = self.of(message.stream_id)
-                assert stream.token in (None, message.token)
+                assert stream.token in (None, message.token), "a stream keeps its token"
                 stream.token, line.handles[message.stream] = message.token, message.stream_id
                 for key in [key for key in line.due if key[0] == stream.number]:
                     del line.due[key]
@@ -267,12 +278,14 @@ class Sessions(RuleBasedStateMachine):
                 if message.scope == "stream" and message.stream_id:
                     stream = self.of(message.stream_id)
                     assert stream.lied or "not held from" not in message.message, message
+                    if stream.id in line.handles.values():
+                        line.wanted.pop(stream.id, None)
                     line.handles = {h: name for h, name in line.handles.items() if name != stream.id}
 
     def opened(self, line, track):
         stream = self.of(line.handles[track.stream])
         opened = track.rank, track.start - track.preroll * FRAME_TICKS, track.rung
-        assert stream.tracks.setdefault(track.track, opened) == opened
+        assert stream.tracks.setdefault(track.track, opened) == opened, "a track is told again as it was"
         wanted = line.wanted.get(stream.id, {})
         first = None if stream.lied and wanted else wanted.get(track.track, opened[1])
         line.due.setdefault((stream.number, track.track), first)
@@ -283,21 +296,32 @@ class Sessions(RuleBasedStateMachine):
         assert line.due[key] in (None, audio.pts), "in order, and none twice on one connection"
         for number, packet in enumerate(audio.packets):
             pts = audio.pts + number * FRAME_TICKS
-            assert stream.packets.setdefault((audio.track, pts), packet) == packet
+            assert stream.packets.setdefault((audio.track, pts), packet) == packet, "the same bytes again"
         line.due[key] = audio.pts + len(audio.packets) * FRAME_TICKS
 
     def ended(self, line, end):
         stream = self.of(line.handles[end.stream])
-        told = end.length, end.reason
-        assert stream.end in (None, told) or end.reason == "cancelled"
+        told, before = (end.length, end.reason), stream.end
+        assert before in (None, told) or "cancelled" in (before[1], end.reason), (before, told)
         stream.end = told
         if end.reason != "done" or stream.lied:
             return
         assert stream.banked >= end.length * 48_000 // RATE, "all of it has come"
         if stream.rung == "pcm22":
-            sound = b"".join(packet for _, packet in sorted(stream.packets.items()))
-            said = [text for text in self.world.engine.said if f"s{stream.number}p" in text]
-            assert np.array_equal(decode_pcm16(sound)[: end.length], np.concatenate(list(map(noise, said))))
+            sound = decode_pcm16(b"".join(packet for _, packet in sorted(stream.packets.items())))
+            self.is_all_that_was_said(stream, sound[: end.length])
+
+    def is_all_that_was_said(self, stream, sound):
+        """Each clause with words of the stream, in order; between them there may be some that were stray."""
+        own, stray = f"s{stream.number}p", f"s{self.stray.number}p"
+        at = 0
+        for text in self.world.engine.said:
+            said = noise(text)
+            fits = np.array_equal(sound[at : at + len(said)], said)
+            assert fits or own not in text, f"{text!r} is not what sounds at sample {at}"
+            if fits and (own in text or stray in text):
+                at += len(said)
+        assert at == len(sound), f"{len(sound)} samples came, {at} of them of what was said"
 
     # ------------------------------------------------------------ what must hold
 
@@ -308,21 +332,23 @@ class Sessions(RuleBasedStateMachine):
 
     @invariant()
     def nothing_fails_by_itself(self):
-        assert (self.loop.faults, self.world.logged.lines) == ([], [])
+        faults = self.loop.faults, self.world.logged.lines
+        assert faults == ([], []), faults
 
     @invariant()
     def what_is_counted_is_what_there_is(self):
         world = self.world
-        assert world.admission.streams == world.counted
-        assert len(world.resumption.shelf) <= world.settings.resume.streams
-        assert world.turns.waiting <= world.settings.limits.waiting_streams + len(world.lines)
+        assert world.admission.streams == world.counted, (world.admission.streams, world.counted)
+        shelved, waiting = len(world.resumption.shelf), world.turns.waiting
+        assert shelved <= world.settings.resume.streams, f"{shelved} on the shelf"
+        assert waiting <= world.settings.limits.waiting_streams + len(world.lines), f"{waiting} wait"
 
     @invariant()
     def memory_is_bounded(self):
         clause = max((len(noise(text)) for text in self.world.engine.said), default=0)
         for utterance in self.world.utterances:
             core = utterance.core
-            assert core.held_samples <= (MAX_AHEAD_S + MESSAGE_S) * RATE + clause
+            assert core.held_samples <= (MAX_AHEAD_S + MESSAGE_S) * RATE + clause, core.held_samples
             for packets in core._kept._packets:  # the bank's and, above it, the upgrade's
                 spans = [one.end - one.pts for one in packets]
                 assert sum(spans) <= seconds_to_ticks(MAX_LEAD_S + MESSAGE_S), sum(spans) / 48_000
@@ -339,24 +365,32 @@ class Sessions(RuleBasedStateMachine):
             for line in list(world.lines):
                 loop.do(line.socket.end, 1000)
             loop.run_for(60.0)
-            assert (world.lines, world.admission.streams, list(world.utterances)) == ([], 0, [])
-            assert (world.turns.speaking, world.turns.waiting, world.engine.busy) == (0, 0, False)
-            assert (len(world.resumption.shelf), world.resumption._held, world.ids._live) == (0, {}, set())
+            left = world.lines, world.admission.streams, list(world.utterances)
+            assert left == ([], 0, []), left
+            left = world.turns.speaking, world.turns.waiting, world.engine.busy
+            assert left == (0, 0, False), left
+            left = len(world.resumption.shelf), world.resumption._held, world.ids._live
+            assert left == (0, {}, set()), left
             started, ended = (
                 sum(s.value for f in counter.collect() for s in f.samples if s.name.endswith("_total"))
                 for counter in (world.metrics.started, world.metrics.ended)
             )
             assert started == ended, "each stream ends, and once"
-            assert loop.timers == []
+            assert loop.timers == [], loop.timers
         finally:
             world.logged.stop()
             loop.close()
 
 
+MORE = os.environ.get("ABR_TTS_STORIES")
+"""So many stories at random; unset: 60 that are always the same."""
+
 TestSessions = Sessions.TestCase
 TestSessions.settings = settings(
-    max_examples=60,
+    max_examples=int(MORE or 60),
     stateful_step_count=40,
     deadline=None,
+    derandomize=not MORE,
+    print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )

@@ -42,6 +42,15 @@ def test_a_paused_listener_stands_still_and_goes_on():
     assert played.at(10.5) == there + SECOND // 2
 
 
+def test_a_pause_says_nothing_of_what_was_played():
+    """The listener may have starved since its last report; what it lacks must not be freed."""
+    played = head((1.0, 0.8, 500))
+    played.pause(9.0)
+    assert (played.played, played.at(9.0)) == (round(0.8 * SECOND), pytest.approx(8.85 * SECOND, abs=2))
+    played.report(round(1.3 * SECOND), 0, 9.1, 0.05)
+    assert (played.played, played.at(20.0)) == (round(1.3 * SECOND), round(1.3 * SECOND))
+
+
 def test_a_listener_who_plays_faster_than_time_passes_is_eager():
     assert head((0.5, 4.0, 500)).eager
     assert not head((4.2, 4.0, 500)).eager

@@ -205,6 +205,41 @@ def test_a_listener_who_has_all_but_the_end_is_told_the_end_again():
     assert line.player.finished
 
 
+@pytest.mark.parametrize("told", [False, True])
+def test_a_speech_that_is_cancelled_before_its_end_is_told_again_ends_as_cancelled(told):
+    """The engine was done before the connection was lost: the listener waits for an end all the same."""
+    line = Line(Terms(CODECS, RATE, 1, rung=FULL["pcm22"]), [[speech(2, 1)]], random.Random(3))
+    line.network = lambda: Driver.network(line)  # its bytes arrive, and its player, which died, has none
+    for _ in range(3000):
+        line.step(("engine", "codec", "write", "network", "hint"))
+    assert line.messages[-1].reason == "done"
+    line.cut()
+    for _ in range(3000 if told else 0):
+        line.step(("write", "network", "hint"))
+    line.socket.clear()
+    line.core.cancel(line.now)
+    line.drain()
+    ends = [] if told else [(line.handle, "cancelled")]
+    assert [(one.stream, one.reason) for one in line.socket] == ends
+    assert (line.messages[-1].stream, line.messages[-1].reason) == (line.handle if told else 1, "done")
+
+
+def test_a_listener_who_starves_and_pauses_finds_all_of_it_at_the_next_connection():
+    line = Line(Terms(CODECS, RATE, 1, rung=FULL["pcm22"]), [[speech(4, 1)]], random.Random(4))
+    while line.now < 6.0:
+        line.step(("engine", "codec", "write"))  # nothing arrives, and nothing is heard of the listener
+    line.core.pause(line.now)
+    line.drain()
+    line.hint()
+    line.drain()
+    assert (line.core.played, [one for one in line.events if isinstance(one, Drained)]) == (0, [])
+    line.cut()
+    line.core.resume(line.now)
+    line.drain()
+    line.run()
+    assert line.player.finished
+
+
 def test_what_was_freed_is_lost_and_the_stream_stays_as_it_was():
     terms = Terms(CODECS, RATE, 1, rung=FULL["opus24"])
     line = Line(terms, clauses(random.Random(4)), random.Random(4))
