@@ -72,5 +72,5 @@ def bad_request(error: msgspec.DecodeError) -> BadField:
     found = _AT.search(words) or _MISSING.search(words)
     if not isinstance(error, msgspec.ValidationError):
         words = f"the body is not JSON: {words}"
-    more = {"code": "string_above_max_length"} if _LONG.search(words) else {}
-    return BadField(_AT.sub("", words), field=found[1] if found else None, **more)
+    code = "string_above_max_length" if _LONG.search(words) else CODES["bad_field"]
+    return BadField(_AT.sub("", words), field=found[1] if found else None, code=code)
