@@ -53,7 +53,7 @@ const told = {
   ).text(),
   models: (await client.models.list()).data.map((model) => model.id),
   model: (await client.models.retrieve('tts-1')).id,
-  voice: await refused(once.audio.speech.create(wish({ voice: 'nobody' }))),
+  voice: await refused(once.audio.speech.create(wish({ voice: 'nobody', response_format: 'wav' }))),
   speed: await refused(once.audio.speech.create(wish({ speed: 9 }))),
   missing: await refused(once.models.retrieve('none')),
   key: await refused(new OpenAI({ baseURL, apiKey: 'wrong', maxRetries: 0 }).models.list()),
