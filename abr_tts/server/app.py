@@ -199,13 +199,11 @@ class Server:
 
     def _refreshing(self, kinds: list[Kind]) -> Refresh | None:
         """How files of keys and certificates are read again; None: there are none."""
-        if not kinds:
-            return None
         refresh = Refresh(kinds, self.settings.rollout.check_s, self.metrics.reloaded)
         self.metrics.watch(
             "files_stale", "Files of keys whose last change was refused", lambda: refresh.stale
         )
-        return refresh
+        return refresh if kinds else None
 
     @property
     def app(self) -> web.Application:
