@@ -7,11 +7,19 @@ import numpy as np
 from abr_tts.audio.clip import ClipEncoder
 from abr_tts.audio.libopus import load
 from abr_tts.audio.pcm import encode_pcm16, to_int16
+from abr_tts.engine.tone import Options
 from abr_tts.wire import messages as m
 
 from .harness import Peer
 
 PACKETS = 10
+
+OPTIONS = {"rate": 16_000, "converts": True, "instructs": True}
+"""Of a tone engine that takes clips."""
+
+TONE = Options(**OPTIONS)
+
+TEXT = "A voice that was made."
 
 
 def sine(hz: float, seconds: float, rate: int = 16_000) -> np.ndarray:
@@ -81,3 +89,9 @@ async def upload(client: Peer, request: m.AudioStart, clip: list[bytes]) -> m.St
     started = await begin(client, request)
     await client.send(*messages(started.stream, clip), m.TextEnd(started.stream))
     return await client.first(m.StreamEnd, stream=started.stream)
+
+
+async def still_works(client) -> bool:
+    """The connection goes on."""
+    await client.send(m.Ping(77))
+    return bool(await client.first(m.Pong, value=77))
