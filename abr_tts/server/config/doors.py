@@ -12,6 +12,18 @@ from ...errors import ConfigError
 from .options import Section, setting
 
 
+def _check_voices(section: str, voices: dict[str, Any]) -> None:
+    """
+    Names of clients' voices, each with one of ours.
+
+    Raises:
+        ConfigError: one is no text.
+    """
+    wrong = sorted(name for name, voice in voices.items() if not isinstance(voice, str))
+    if wrong:
+        raise ConfigError(f"{section}.voices: {wrong[0]} must be the name of a voice, a string")
+
+
 @dataclass(frozen=True)
 class OpenAiSettings(Section):
     """[openai]: OpenAI's speech endpoint, for clients that change one URL; see openai.md."""
@@ -28,9 +40,7 @@ class OpenAiSettings(Section):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        wrong = sorted(name for name, voice in self.voices.items() if not isinstance(voice, str))
-        if wrong:
-            raise ConfigError(f"openai.voices: {wrong[0]} must be the name of a voice, a string")
+        _check_voices("openai", self.voices)
 
 
 @dataclass(frozen=True)
@@ -59,9 +69,7 @@ class DashScopeSettings(Section):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        wrong = sorted(name for name, voice in self.voices.items() if not isinstance(voice, str))
-        if wrong:
-            raise ConfigError(f"dashscope.voices: {wrong[0]} must be the name of a voice, a string")
+        _check_voices("dashscope", self.voices)
 
 
 @dataclass(frozen=True)
