@@ -127,7 +127,7 @@ async def test_an_answer_in_one_piece_has_a_longest_length(monkeypatch):
         assert len(await said(http, "Hello.", stream=False)) == size
         monkeypatch.setattr(door, "MOST_WHOLE_BYTES", size - 1)
         assert (await refused(http, 400, wish("Hello.", stream=False)))["param"] == "stream"
-        assert server._admission.streams == 0
+        await eventually(lambda: server._admission.streams == 0)
 
 
 async def test_a_request_that_is_refused_is_no_lost_connection():

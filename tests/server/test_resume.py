@@ -117,8 +117,7 @@ async def test_a_stream_that_nobody_comes_back_for_is_over_when_its_window_is():
         async with peer(server.url, level=2) as first:
             started = await begun(first, (LONG + ". ") * 10, frames=5)
             await cut(first)
-        await eventually(lambda: server._admission.streams == 0)
-        assert server.pool.stats.busy == 0
+        await eventually(lambda: (server._admission.streams, server.pool.stats.busy) == (0, 0))
         assert await metric(server, "abr_tts_streams_unresumed_total", limit="window") == 1
         assert await metric(server, "abr_tts_streams_ended_total", reason="lost") == 1
         async with peer(server.url, level=2) as second:
