@@ -14,7 +14,7 @@ from ..units import FRAME_TICKS, ticks_to_seconds
 from .adaptive import URGENT_S, Adaptive
 from .belief import Belief
 from .chance import Chance
-from .controller import BANK, UPGRADE, Observation, Plan, Reason
+from .controller import BANK, BUNDLE, UPGRADE, Observation, Plan, Reason
 from .estimate import Estimate
 from .estimator import Estimator, Link
 from .ladder import Rung
@@ -28,13 +28,8 @@ EVERY_S = 0.3
 MADE_S = 3.0
 """Seconds of speech that are counted on while the engine may make more. A guess: a sentence."""
 
-BUNDLE = 10
-"""Frames of Opus that share a message of the bank where so many are made: what a player wants to start, or
-to go on after a stall (rule 1), so less would be heard no sooner. Opus 24 then needs a ninth less of the
-link, and the slowest starts come some 40 ms sooner (half of the recordings, seed 1)."""
-
 THIN_BUNDLE = 33
-"""The same on a link that does not carry the bank's rung: three full messages go at once (11 packets each,
+"""As BUNDLE, on a link that does not carry the bank's rung: three full messages go at once (11 packets each,
 protocol), so that it has something to carry until the next report. Of 10, 22, 33 and 40 (half)."""
 
 LATE_LEAD_S, LIGHT_KBPS, HEAVY_LATE_S = 3.0, 128.0, 0.18

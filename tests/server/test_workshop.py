@@ -1,7 +1,11 @@
 import asyncio
+import os
+import sys
 import threading
 
-from abr_tts.server.speech.workshop import Workshop
+import pytest
+
+from abr_tts.server.speech.workshop import NICENESS, Workshop
 
 
 def opened(threads: int) -> Workshop:
@@ -83,3 +87,26 @@ async def test_nothing_comes_back_after_the_workshop_has_stopped():
     workshop.stop()
     await asyncio.to_thread(lambda: None)  # what was on its way to the loop has arrived by now
     assert came == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a thread has no niceness of its own")
+async def test_threads_give_way_to_the_loop_and_the_loop_keeps_its_place():
+    def niceness() -> int:
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    workshop, result, mine = opened(1), asyncio.get_running_loop().create_future(), niceness()
+    workshop.submit(niceness, result.set_result, result.set_exception)
+    assert await result == NICENESS
+    assert niceness() == mine
+    workshop.stop()
+
+
+async def test_a_sandbox_that_forbids_it_costs_nothing(monkeypatch):
+    def forbidden(*_):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "setpriority", forbidden, raising=False)
+    workshop, result = opened(1), asyncio.get_running_loop().create_future()
+    workshop.submit(lambda: 7, result.set_result, result.set_exception)
+    assert await result == 7
+    workshop.stop()
