@@ -109,15 +109,15 @@ def test_the_first_track_is_told_while_the_engine_makes_the_first_word():
 
 @pytest.mark.parametrize(("rung", "most"), [("opus24", 10), ("opus64", 10), ("pcm22", 5)])
 def test_opus_that_is_there_shares_a_message_of_200_ms_and_nothing_waits_for_it(rung, most):
-    spoken = [*(noise(RATE // 50 * 7, seed) for seed in range(20)), noise(RATE * 3, 20)]
-    driver = Driver(make(rung), [spoken], random.Random(1))
+    rng = random.Random(1)
+    driver = Driver(make(rung), [[*cut(noise(RATE * 3, 1), rng, 2_000), noise(RATE * 3, 2)]], rng)
     driver.run()
     assert_contiguous(driver.messages, 0 if rung == "pcm22" else -FRAME_TICKS)
     counts = [len(m.packets) for m in audio_of(driver.messages)]
     assert counts[0] == (1 if rung == "pcm22" else 2), "one frame, and a packet of pre-roll"
     assert max(counts) == most
     assert counts.count(most) > 10
-    assert rung == "pcm22" or any(5 <= count < most for count in counts[1:-1]), "what there was by then"
+    assert any(count < most for count in counts[1:-1]), "what there was by then"
 
 
 def test_a_controller_may_bundle_the_first_message_as_well():
