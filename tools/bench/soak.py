@@ -4,7 +4,8 @@ Soak: thousands of streams that are cancelled, killed, resumed, read slowly and 
 Clients ask for short sentences one after the other; by chance a stream is heard to its end, cancelled at any
 moment, cut off by a reset, taken up again at another connection, or read slower than it lasts. Every fifth
 round there are four times as many clients as the server takes streams, and it refuses some: an answer, too.
-*Slope* is how much resident memory grows with a stream after the warm-up (least squares over the rounds).
+*Slope* is how much resident memory grows with a stream after the warm-up (least squares over the rounds, each
+looked at when its last stream is gone).
 *Left* is what the server holds afterwards and did not before: tasks, threads, descriptors, processes,
 connections, streams. *Growth* says which Python objects have become more, by objgraph. *Lag* is how late
 the server's loop wakes, as it is: nothing is taken off for the machine, whose own lateness (`machine_ms`: a
@@ -12,7 +13,7 @@ process that only sleeps) stands beside it. Where that is more than half of what
 nothing of the server: the claim is `null` then, neither held nor broken, and a quiet machine must judge it.
 
     pip install '.[espeak,test]'
-    python tools/bench/soak.py --json                   # 10 000 streams: some 15 minutes on two cores
+    python tools/bench/soak.py --json                   # 10 000 streams: some 8 minutes on two cores
     python tools/bench/soak.py --streams 300 --json     # a look
 """
 
@@ -29,7 +30,7 @@ from engine_host import Lateness
 from soaker import Tally, crowd
 
 ROUNDS = 50
-"""Of as many streams; memory is looked at after each."""
+"""Of as many streams; memory is looked at after each, when nothing of it is kept any more."""
 
 WARM_SHARE = 0.3
 """Of the rounds, which count for nothing: heaps grow until the greatest crowd has passed."""
@@ -93,6 +94,7 @@ def run(streams: int, rounds: int, seed: int) -> dict[str, Any]:
             for number in range(rounds):
                 clients = STREAMS_AT_ONCE * 4 if number % 5 == 4 else STREAMS_AT_ONCE // 2
                 asyncio.run(crowd(server.url, min(clients, each), each, f"{seed} {number}", tally))
+                quiet(server, before)  # what is kept for who may come back is no growth
                 rows.append((tally.total, server.ask("held")["rss_kb"]))
                 if number == int(WARM_SHARE * rounds):
                     server.ask("growth")
