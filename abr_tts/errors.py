@@ -301,7 +301,12 @@ class PolicyError(ConfigError):
 
 
 class MissingDependency(LocalError):
-    """A library that this job needs is not installed; the message says how to get it."""
+    """A library that this job needs is not installed; the message says how to get it (`to_install`)."""
+
+
+def to_install(extra: str) -> str:
+    """What to type for an extra of this package, of which README's first command wants a copy at hand."""
+    return f"pip install '.[{extra}]' in the folder of abr-tts"
 
 
 class NoSound(LocalError):

@@ -364,7 +364,7 @@ def test_the_doctor_lists_every_engine_that_an_extra_brings(capsys, monkeypatch)
     told = capsys.readouterr().out
     for name, kind in extras.items():
         assert f"none     {name}: {kind.needs[0]} is not installed\n" in told
-        assert f"pip install 'abr-tts[{kind.extra}]'" in told
+        assert f"pip install '.[{kind.extra}]'" in told
 
 
 def test_the_doctor_says_what_is_missing_and_how_to_get_it(capsys, monkeypatch):
@@ -377,7 +377,7 @@ def test_the_doctor_says_what_is_missing_and_how_to_get_it(capsys, monkeypatch):
     assert main(["doctor"]) == 1
     out = capsys.readouterr().out
     assert "missing: no-such-package, libopus, espeak" in out
-    for remedy in ("pip install no-such-package", "opuslib-next-bundled==0.1.1", "'abr-tts[espeak]'"):
+    for remedy in ("pip install no-such-package", "opuslib-next-bundled==0.1.1", "'.[espeak]'"):
         assert remedy in out
 
 

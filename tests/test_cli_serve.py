@@ -1,5 +1,6 @@
 """`abr-tts serve`, run as people run it: it serves until it is told to stop, and says what is wrong."""
 
+import os
 import re
 import subprocess
 import wave
@@ -8,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from abr_tts.cli import main
+from abr_tts.errors import to_install
 from abr_tts.server.app import Server
 
 from .server.harness import serving_in_a_thread
@@ -108,3 +110,14 @@ def test_a_port_in_use_is_told(server, capsys):
 def test_every_setting_is_listed(capsys):
     assert main(["serve", "--settings"]) == 0
     assert "server.port = 8765" in capsys.readouterr().out
+
+
+def test_an_engine_whose_package_is_missing_is_told_in_one_line(tmp_path):
+    (tmp_path / "hibari.py").write_text("raise ImportError('not here')\n")
+    done = subprocess.run(
+        [*COMMAND, "serve", "--port", "0", "--engine", "hibari"],
+        cwd=ROOT, env=os.environ | {"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True,
+        timeout=WAIT_S,
+    )  # fmt: skip
+    words = f"abr-tts: error: hibari cannot be imported (not here): {to_install('neural')}\n"
+    assert (done.returncode, done.stderr) == (1, words)

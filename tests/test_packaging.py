@@ -278,3 +278,20 @@ def test_bad_metadata_is_found():
     assert dists.metadata_complaints(good) == []
     assert dists.metadata_complaints(good.replace(b"Apache-2.0 AND ", b""))
     assert dists.metadata_complaints(good.replace(b"Version: 1\n", b"Version: one\n"))
+
+
+INSTALLS = re.compile(r"pip install '?(?P<what>[\w.-]*)\[(?P<extras>[^\]]+)\]")
+"""Where it is said how an extra is installed."""
+
+
+def test_extras_are_installed_from_a_copy_of_the_folder_wherever_that_is_said():
+    """As in README's first command: whether any index has the package, nobody promises."""
+    folders = [ROOT / name for name in ("abr_tts", "docs", "protocol", "tools")]
+    files = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".md")]
+    read = {path: INSTALLS.findall(path.read_text("utf-8")) for path in [ROOT / "README.md", *files]}
+    said = {path.relative_to(ROOT).as_posix(): found for path, found in read.items() if found}
+    assert {path for path, found in said.items() if {what for what, _ in found} != {"."}} == set()
+    ours = {path for path in said if path.startswith("abr_tts/")}
+    assert ours == {"abr_tts/errors.py"}, "one place makes the sentence"
+    named = {one for found in said.values() for _, extras in found for one in extras.split(",")} - {"{extra}"}
+    assert named <= set(PROJECT["project"]["optional-dependencies"]) and len(named) > 10

@@ -50,7 +50,7 @@ traceback. Either is there where it is known. Neither texts nor keys are logged 
 
 ## Spans
 
-With `pip install 'abr-tts[otel]'` and `tracing.endpoint = "http://127.0.0.1:4318/v1/traces"` each stream is one span
+With `pip install '.[otel]'` and `tracing.endpoint = "http://127.0.0.1:4318/v1/traces"` each stream is one span
 of [OpenTelemetry](https://opentelemetry.io), `abr_tts.stream`, which goes to a collector over OTLP/HTTP when the
 stream is over, whatever connections it had. Off by default, and nothing of it is loaded then.
 

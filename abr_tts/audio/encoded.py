@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import MissingDependency
+from ..errors import MissingDependency, to_install
 from .pcm import check_samples
 
 MPEG_RATES = (8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
@@ -35,7 +35,7 @@ ENCODERS = {
 """Format → encoder, its samples, options. Without a reservoir each mp3 frame can be decoded when it comes;
 FLAC's level 2 has frames of 27 ms, higher ones of 105."""
 
-NEEDS_AV = "mp3, aac and flac need PyAV: pip install 'abr-tts[formats]'"
+NEEDS_AV = f"mp3, aac and flac need PyAV: {to_install('formats')}"
 """What is told where it is not installed."""
 
 Int16 = NDArray[np.int16]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import MissingDependency
+from ..errors import MissingDependency, to_install
 
 ZEROS, ROLLOFF, BETA = 64, 0.94, 14.769656459379492
 """Zero crossings of the sinc on each side, its corner over Nyquist, and the Kaiser window's beta:
@@ -28,7 +28,7 @@ BLOCK_S = 0.005
 """Seconds of input that one row of the product covers at least: with rates of a small ratio, such as
 3 to 2, rows of one period would be many and short, and cost ten times as much (measured)."""
 
-HOW_TO_GET = "pip install 'abr-tts[torch]'"
+HOW_TO_GET = to_install("torch")
 """What a person may do when torch is missing."""
 
 Float32 = NDArray[np.float32]

@@ -13,12 +13,13 @@ import importlib.metadata
 import importlib.util
 import json
 import platform
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ..errors import AbrError, LocalError
+from ..errors import AbrError, LocalError, to_install
 
 PACKAGES = {
     "aiohttp": "aiohttp",
@@ -32,6 +33,12 @@ PACKAGES = {
 }
 """The core dependencies of pyproject, and what to import to try each. The two of Opus are tried
 together, as `libopus`."""
+
+PINS = {"opuslib": "==3.0.1", "opuslib-next-bundled": "==0.1.1"}
+"""Versions of those that fit no other (pyproject)."""
+
+HOW = re.compile("[:;] (?=pip install )")
+"""Where a fault that says how to get what is missing begins to say it."""
 
 PYTHON = (3, 11)
 """The oldest Python that the server runs on (pyproject)."""
@@ -77,8 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps({"ok": not missing, "checks": [asdict(check) for check in checks]}))
     else:
-        for check in checks:
-            print(_line(check))
+        print("\n".join(_lines(checks)))
         print(f"missing: {', '.join(missing)}" if missing else "everything needed is here")
     return 1 if missing else 0
 
@@ -103,7 +109,7 @@ def check_python() -> Check:
 
 def check_package(distribution: str, module: str | None) -> Check:
     """One dependency: installed, and can be imported."""
-    remedy = f"pip install {distribution}"
+    remedy = f"pip install {distribution}{PINS.get(distribution, '')}"
     try:
         version = importlib.metadata.version(distribution)
         if module:
@@ -142,18 +148,19 @@ def check_espeak() -> Check:
         facts = {"version": version, "voices": voices, "path": str(path), "data": str(data)}
         return Check("espeak", True, f"{version}, {voices} voices, {path}, data {data}", facts=facts)
 
-    return _tried("espeak", look, "pip install 'abr-tts[espeak]'")
+    return _tried("espeak", look, to_install("espeak"))
 
 
 def check_player() -> Check:
     """A program that `say` can play through; a file can always be written."""
 
     def look() -> Check:
-        from .speaker import find
+        from .speaker import HOW_TO_GET, NONE, installed
 
-        return Check("player", True, find().name)
+        player = installed()
+        return Check("player", player is not None, player.name if player else NONE, HOW_TO_GET, needed=False)
 
-    return _tried("player", look, "install alsa-utils (Linux), or use abr-tts say -o out.wav", needed=False)
+    return _tried("player", look, "pip install numpy", needed=False)
 
 
 def check_engines() -> Iterator[Check]:
@@ -167,7 +174,7 @@ def check_engines() -> Iterator[Check]:
                 f"{missing[0]} is not installed" if missing else "installed; abr-tts engine check tries it"
             )
             facts = {"extra": kind.extra, "missing": missing}
-            remedy = f"pip install 'abr-tts[{kind.extra}]'"
+            remedy = to_install(kind.extra)
             yield Check(f"engine {name}", not missing, detail, remedy, needed=False, facts=facts)
 
 
@@ -188,17 +195,22 @@ async def _start_engine(spec: Any) -> tuple[str, int]:
 
 
 def _tried(name: str, look: Callable[[], Check], remedy: str, needed: bool = True) -> Check:
-    from .failure import Failure
-
+    """What was found; of a fault that says itself how to get what is missing, that is the remedy."""
     try:
         return look()
     except ImportError as fault:
         return Check(name, False, f"{fault.name or fault} is not installed", remedy, needed)
-    except (AbrError, LocalError, Failure, OSError) as fault:
-        return Check(name, False, str(fault), remedy, needed)
+    except (AbrError, LocalError, OSError) as fault:
+        what, *how = HOW.split(str(fault), 1)
+        return Check(name, False, what, how[0] if how else remedy, needed)
 
 
-def _line(check: Check) -> str:
-    mark = "ok" if check.ok else "MISSING" if check.needed else "none"
-    line = f"{mark:8} {check.name}: {check.detail}"
-    return line if check.ok else f"{line}\n         {check.remedy}"
+def _lines(checks: list[Check]) -> Iterator[str]:
+    """A line for each, with the remedy of what is missing below the first that it is for."""
+    told: set[str] = set()
+    for check in checks:
+        mark = "ok" if check.ok else "MISSING" if check.needed else "none"
+        yield f"{mark:8} {check.name}: {check.detail}"
+        if not check.ok and check.remedy not in told:
+            told.add(check.remedy)
+            yield f"         {check.remedy}"

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ConfigError
+from ..errors import ConfigError, to_install
 from .failure import Failure
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def run_list(arguments: argparse.Namespace) -> int:
         return 0
     width = max(map(len, KINDS))
     for name, kind in KINDS.items():
-        extra = f" (pip install 'abr-tts[{kind.extra}]')" if kind.extra else ""
+        extra = f" ({to_install(kind.extra)})" if kind.extra else ""
         print(f"{name:{width}}  {kind.sentence}{extra}")
     return 0
 

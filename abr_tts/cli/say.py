@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..errors import to_install
 from ..units import frame_samples
 from .failure import Failure
 from .progress import Progress
@@ -48,7 +49,7 @@ def add(subparsers: Any) -> None:
     where.add_argument(
         "--play",
         action="store_true",
-        help="play it through the sound device, as it comes; needs pip install 'abr-tts[live]'",
+        help=f"play it through the sound device, as it comes; needs {to_install('live')}",
     )
     parser.add_argument(
         "--device",

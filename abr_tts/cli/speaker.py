@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..errors import to_install
 from .failure import Failure
 from .wav import Int16, WavFile, pcm_bytes, pipe_header
 
@@ -48,6 +49,21 @@ PROGRAMS = (
 new versions only, `afplay` in none."""
 
 
+NONE = f"no program that plays sound is on PATH ({', '.join(program.name for program in PROGRAMS)})"
+"""What is told where there is none."""
+
+HOW_TO_GET = (
+    "install one, such as alsa-utils, or write a file with -o out.wav, or say --play, which needs "
+    + to_install("live")
+)
+"""What a person may do then."""
+
+
+def installed() -> Program | None:
+    """The first player on PATH."""
+    return next((program for program in PROGRAMS if shutil.which(program.name)), None)
+
+
 def find() -> Program:
     """
     The first player on PATH.
@@ -55,14 +71,10 @@ def find() -> Program:
     Raises:
         Failure: there is none; says what to do.
     """
-    for program in PROGRAMS:
-        if shutil.which(program.name):
-            return program
-    names = ", ".join(program.name for program in PROGRAMS)
-    raise Failure(
-        f"no program that plays sound is on PATH ({names}): install one, such as alsa-utils, "
-        "or pip install 'abr-tts[live]' and say --play, or write a file with -o out.wav"
-    )
+    program = installed()
+    if program is None:
+        raise Failure(f"{NONE}: {HOW_TO_GET}")
+    return program
 
 
 class Speaker:

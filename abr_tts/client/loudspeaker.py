@@ -1,5 +1,5 @@
 """
-Speech through the machine's own sound device, by PortAudio (`pip install 'abr-tts[live]'`).
+Speech through the machine's own sound device, by PortAudio (the extra `live`).
 
 Frames go in at the pace of a real-time listener, who fades before it falls silent; what lies between is a
 cushion against their coming unevenly. Knows devices and samples, and nothing of speech.
@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import MissingDependency, NoSound
+from ..errors import MissingDependency, NoSound, to_install
 
 CUSHION_S = 0.1
 """Seconds of silence before the first frame, and after the device ran dry: an event loop is rarely late by
@@ -129,7 +129,7 @@ def _by_portaudio(device: str | int | None) -> Callable[[int], Stream]:
     try:
         import sounddevice
     except ImportError:
-        words = "sounddevice is not installed, which plays sound: pip install 'abr-tts[live]'"
+        words = f"sounddevice is not installed, which plays sound: {to_install('live')}"
         raise MissingDependency(words) from None
     except OSError as fault:
         words = f"PortAudio, the library behind sounddevice, is missing ({fault}): apt install libportaudio2"

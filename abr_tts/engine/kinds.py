@@ -19,7 +19,7 @@ class Kind:
         module: beside this one; imported when loaded, because each needs libraries of its own.
         cls: the class in it: a `base.Engine`, or if `remote` a `face.Speaking`, which
             `build.pool_for` makes as `cls(spec, size, limits)`.
-        extra: pip extra that installs it, `pip install 'abr-tts[espeak]'`; "" if none is needed.
+        extra: pip extra that installs it (`errors.to_install`); "" if none is needed.
         sentence: what it is, for people.
         needs: modules that the extra brings and without which it cannot be.
         remote: it speaks elsewhere: no worker process here.

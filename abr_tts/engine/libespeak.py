@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..errors import EngineError, MissingDependency
+from ..errors import EngineError, MissingDependency, to_install
 
 SYNCHRONOUS = 2
 """AUDIO_OUTPUT_SYNCHRONOUS (speak_lib.h): PCM comes through the callback, inside espeak_Synth.
@@ -70,9 +70,8 @@ def find(options: Mapping[str, Any]) -> tuple[str, str]:
     try:
         import espeakng_loader
     except ImportError:
-        raise MissingDependency(
-            "the espeak engine needs espeakng-loader: pip install 'abr-tts[espeak]'"
-        ) from None
+        words = f"the espeak engine needs espeakng-loader: {to_install('espeak')}"
+        raise MissingDependency(words) from None
     library = options.get("library") or espeakng_loader.get_library_path()
     return str(library), str(options.get("data") or espeakng_loader.get_data_path())
 
@@ -113,7 +112,7 @@ def initialize(lib: ctypes.CDLL, data: str) -> int:
     """
     path = os.fsencode(data)
     if not os.path.isfile(os.path.join(data, "phontab")):
-        raise MissingDependency(f"no espeak-ng data at {data}; pip install 'abr-tts[espeak]' brings it")
+        raise MissingDependency(f"no espeak-ng data at {data}: {to_install('espeak')}")
     if len(path) > LONGEST_PATH:
         os.chdir(data)
         path = b"."

@@ -13,15 +13,16 @@ from collections.abc import Callable
 from typing import Optional, Union
 
 from ..audio.pcm import encode_pcm16
-from ..errors import Busy, EngineError, EngineLost, MissingDependency, Unsupported
+from ..errors import Busy, EngineError, EngineLost, MissingDependency
 from . import face, ipc
-from .base import Abilities, Samples, Sink, Voice
+from .base import Abilities, Line, Samples, Sink, Voice
 from .face import PoolStats, Standing, check_convertible
 from .parent import BUSY, IDLE, STARTING, WorkerHandle
 from .queue import Queue
 from .references import References
 from .spec import EngineSpec, Limits
 from .ticket import Counts, Ticket
+from .voiced import Voiced
 from .voices import Catalogue
 
 __all__ = ["EngineSpec", "Limits", "Pool", "PoolStats", "Ticket"]
@@ -36,7 +37,7 @@ RETRY_S = 1.0
 """What a refused request is told to wait: a clause is spoken in well under it. A guess."""
 
 
-class Pool:
+class Pool(Voiced[Ticket]):
     """
     `size` workers of one engine. `await start()`, then `say`; at the end `await stop()`.
 
@@ -46,11 +47,10 @@ class Pool:
     def __init__(self, spec: EngineSpec, size: int = 1, *, limits: Optional[Limits] = None) -> None:
         if size < 1:
             raise ValueError(f"a pool needs at least one worker, not {size}")
+        super().__init__(Abilities(spec.kind))
         self.spec = spec
         self.size = size
         self.limits = limits or Limits()
-        self.abilities = Abilities(spec.kind)
-        self._catalogue = Catalogue((), self.abilities)
         self._workers: set[WorkerHandle] = set()
         self._queue: Queue[Ticket] = Queue()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -148,7 +148,9 @@ class Pool:
             return
         self._count.lost += 1
         self._reason = why
-        log.warning("engine worker %s lost: %s", worker.pid, why)
+        # What a worker lacks before any has loaded is no loss: `start` is going to raise it.
+        told = worker.missing_dependency and self._took is None
+        log.log(logging.DEBUG if told else logging.WARNING, "engine worker %s lost: %s", worker.pid, why)
         pause = self._pause(worker)
         none_loaded = worker.ready_at is None and not any(other.ready_at for other in self._workers)
         if none_loaded and self._failures >= self.size:
@@ -181,34 +183,8 @@ class Pool:
 
     # -- requests -------------------------------------------------------------------------
 
-    @property
-    def voices(self) -> tuple[Voice, ...]:
-        """Every voice, the default one first; known once `start` has returned."""
-        return self._catalogue.voices
-
-    def choose(self, voice: Optional[str], language: Optional[str], text: str) -> Voice:
-        """See `voices.Catalogue.choose`."""
-        return self._catalogue.choose(voice, language, text)
-
-    def unspeakable(self, text: str, voice: Voice) -> Optional[str]:
-        """See `voices.Catalogue.unspeakable`: reason for an `UnknownScript` notice."""
-        return self._catalogue.unspeakable(text, voice)
-
-    def say(
-        self,
-        text: str,
-        voice: Voice,
-        language: Optional[str],
-        speed: float,
-        sink: Sink,
-        *,
-        first: bool = False,
-        instruct: Optional[str] = None,
-    ) -> Ticket:
-        """Speak one clause; see `face.Speaking.say`."""
-        if instruct and not self.abilities.instructs:
-            raise Unsupported(f"{self.abilities.engine} cannot be told how to speak")
-        ask = ipc.Say(self._number(), text, voice.name, language, speed, instruct)
+    def _speak(self, line: Line, sink: Sink, first: bool) -> Ticket:
+        ask = ipc.Say(self._number(), line.text, line.voice, line.language, line.speed, line.instruct)
         return self._ask(ask, sink, first)
 
     def convert(self, audio: Samples, voice: Voice, speed: float, sink: Sink) -> Ticket:

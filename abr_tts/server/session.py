@@ -205,7 +205,7 @@ class Session(Pump):
 
     def _attach(self, request: m.Attach) -> None:
         """A stream that another connection had goes on here; each refusal is one error of the tree."""
-        held = self._resumption.claim(request, self._caller)
+        held = self._resumption.claim(request, self._caller, self._connection.peer)
         utterance, active, warnings = held.utterance, held.active, held.warnings
         carried = self._sent_bytes, self._known_received()
         more, chars = utterance.text_so_far()

@@ -19,28 +19,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ..audio.timeline import Timeline
-from ..control.controller import BANK, MOST_OUTSTANDING_BYTES, UPGRADE, Decision, Learner, Plan
-from ..units import FRAME_TICKS, samples_to_ticks, seconds_to_ticks, ticks_to_ms, ticks_to_samples
-from ..wire.compact import PACKETS_MOST
-from ..wire.messages import Audio, BitRateHint, Mark, StreamEnd
+from ..control.controller import BANK, MOST_OUTSTANDING_BYTES, UPGRADE, Decision, Plan
+from ..units import FRAME_TICKS, samples_to_ticks, seconds_to_ticks, ticks_to_samples
+from ..wire.messages import BitRateHint
+from .feedback import Feedback
 from .layers import Layers
+from .outgoing import Outgoing
 from .outlook import Outlook
-from .outputs import (
-    Clamped,
-    Credit,
-    Decided,
-    Drained,
-    Encode,
-    Finished,
-    Notice,
-    Output,
-    Retained,
-    Transmit,
-    Transmitted,
-)
-from .pacer import NOTHING, Cargo, KernelSample, Pacer, most_frames
+from .outputs import Clamped, Credit, Decided, Drained, Encode, Finished, Notice, Output, Retained
+from .pacer import NOTHING, KernelSample, Pacer, most_frames
 from .playhead import EngineMeter, PlayHead
-from .retention import Again, Retention
 from .setup import Attachment, CoreSetup
 from .track import PREROLL_PACKETS, EncodeJob, Track
 
@@ -62,15 +50,10 @@ class StreamCore:
         self._head, self._engine = PlayHead(), EngineMeter()
         parts = self._timeline, self._layers, self._pacer, self._head, self._engine
         self._outlook = Outlook(setup.rate, *parts)
-        self._learner = setup.controller if isinstance(setup.controller, Learner) else None
+        self._feedback = Feedback(self._pacer, self._head, setup.controller)
         self._outputs: deque[Output] = deque([Credit(1)])
+        self._outgoing = Outgoing(setup.handle, self._outputs)
         self._job: EncodeJob | None = None
-        self._unsent: deque[Cargo] = deque()
-        self._kept = Retention()
-        self._again: deque[Again | StreamEnd] = deque()
-        """What is told again after a reconnect, before anything new."""
-        self._end: StreamEnd | None = None
-        self._attached = True
         self._plan: Plan | None = None
         self._again_at: float | None = None
         self._clause_running = True
@@ -92,9 +75,7 @@ class StreamCore:
         self._begin(now)
         self._engine.begin(now)
         if not self._cancelled:
-            pts = samples_to_ticks(self._timeline.produced, self._setup.rate)
-            self._kept.mark(Mark(self._setup.handle, pts, begin, end))
-            self._transmit(Mark(self._setup.handle, pts, begin, end))
+            self._outgoing.mark(samples_to_ticks(self._timeline.produced, self._setup.rate), begin, end)
 
     def end_clause(self, now: float) -> None:
         """The credited clause is complete; another is credited when there is room for it."""
@@ -113,12 +94,11 @@ class StreamCore:
     def cancel(self, now: float) -> None:
         """Send nothing more but the end; after the end, which may still wait to be told again, nothing."""
         self._begin(now)
-        if self._cancelled or (self._finished and not self._again):
+        if self._cancelled or (self._finished and not self._outgoing.again):
             return
         self._cancelled = True
         self._timeline.release(self._timeline.produced)
-        self._kept.clear()
-        self._again.clear()
+        self._outgoing.drop()
         self._finish("cancelled", ticks_to_samples(self._outlook.sent_pts, self._setup.rate))
 
     # ------------------------------------------------------------ inputs: the network's side
@@ -133,15 +113,7 @@ class StreamCore:
             return
         track = self._layers[job.rank]
         if track is not None and track.number == job.track and not track.cut:
-            for first in range(0, len(packets), PACKETS_MOST):
-                pts = job.pts + first * FRAME_TICKS
-                held = Retained(job.track, pts, tuple(packets[first : first + PACKETS_MOST]))
-                self._kept.add(job.rank, held)
-                audio = Audio(self._setup.handle, held.track, held.pts, held.packets)
-                if self._again and job.rank == BANK:
-                    self._again.append(audio)
-                else:
-                    self._transmit(audio, job.rank)
+            self._outgoing.audio(job, packets)
         self._advance()
 
     def sent(self, size: int, now: float, own: bool = True) -> None:
@@ -152,21 +124,15 @@ class StreamCore:
         what this core asked to transmit.
         """
         self._begin(now)
-        cargo = self._unsent.popleft() if own else NOTHING
-        self._pacer.on_sent(size, cargo)
-        if self._learner:
-            self._learner.on_sent(size, own, now)
-        if cargo.ticks:
-            self._head.sent(now)
+        cargo = self._outgoing.written() if own else NOTHING
+        self._feedback.written(size, cargo, own, now)
         self._advance()
 
     def report(self, report: BitRateHint | KernelSample, now: float) -> None:
         """What the listener, or the kernel, says."""
         self._begin(now)
         if isinstance(report, KernelSample):
-            queued = self._pacer.on_kernel(report)
-            if self._learner:
-                self._learner.on_kernel(queued, report.min_rtt_ms, now)
+            self._feedback.kernel(report, now)
         else:
             self._heard(report)
         self._advance(news=True)
@@ -174,9 +140,7 @@ class StreamCore:
     def received(self, total: int, now: float) -> None:
         """The listener has `total` bytes of this connection: what a report on another stream says of ours."""
         self._begin(now)
-        self._pacer.on_received(total)
-        if self._learner:
-            self._learner.on_received(total, -1.0, now)
+        self._feedback.received(total, now)
         self._advance(news=True)
 
     def pause(self, now: float) -> None:
@@ -194,9 +158,7 @@ class StreamCore:
     def detach(self, now: float) -> None:
         """The connection is lost: nothing is sent until `attach`, and the engine goes on to its limit."""
         self._begin(now)
-        self._attached = False
-        self._unsent.clear()
-        self._again.clear()
+        self._outgoing.detach()
         self._advance()
 
     def attach(self, to: Attachment, now: float) -> None:
@@ -211,19 +173,12 @@ class StreamCore:
         self._begin(now)
         bank = self._layers[BANK]
         makes = None if bank is None else (bank.number, self._makes_from(bank))
-        again = self._kept.again(to.handle, to.wanted, makes)
+        lacking = self._outgoing.attach(to, makes)
         self._setup = replace(self._setup, handle=to.handle, controller=to.controller)
-        self._learner = to.controller if isinstance(to.controller, Learner) else None
-        self._plan, self._attached = None, True
-        self._again.extend(again)
-        if self._end is not None:
-            self._again.append(replace(self._end, stream=to.handle))
+        self._plan = None
         self._layers.handle = to.handle
         self._give_up_upgrade(to.wanted)
-        lacking = next((one.pts for one in again if isinstance(one, Audio)), makes[1] if makes else 0)
-        self._pacer.restart(lacking)
-        played = min(to.played, self._outlook.sent_pts)
-        self._head.report(played, ticks_to_ms(max(0, lacking - played)), now, 0.0)
+        self._feedback.restart(to.controller, lacking, min(to.played, self._outlook.sent_pts), now)
         self._forget()
         self._advance(news=True)
 
@@ -272,7 +227,7 @@ class StreamCore:
     @property
     def retained(self) -> tuple[Retained, ...]:
         """Packets sent and not heard, by rank, oldest first."""
-        return self._kept.packets
+        return self._outgoing.kept.packets
 
     # ------------------------------------------------------------ inside
 
@@ -284,23 +239,15 @@ class StreamCore:
         self._now = now
 
     def _heard(self, hint: BitRateHint) -> None:
-        wrong = [] if self._pacer.on_received(hint.received) else ["received"]
         furthest = max(self._outlook.sent_pts, self._layers.next_pts(UPGRADE))
-        if hint.played > furthest:
-            wrong.append("played")
-        if wrong:
-            self._outputs.append(Notice(Clamped(tuple(wrong))))
-        if self._learner:
-            self._learner.on_received(hint.received, hint.rtt_ms, self._now)
-        self._pacer.on_rtt(hint.rtt_ms)
-        played = min(hint.played, furthest)
-        self._head.report(played, hint.buffer_ms, self._now, self._pacer.min_rtt_s / 2)
+        if wrong := self._feedback.hint(hint, furthest, self._now):
+            self._outputs.append(Notice(Clamped(wrong)))
         self._forget()
 
     def _forget(self) -> None:
         """Free what the listener has played."""
         played = self._head.played
-        self._kept.forget(played, self._pacer.reached[BANK])
+        self._outgoing.kept.forget(played, self._pacer.reached[BANK])
         keep = max(0, played - KEEP_BEHIND_FRAMES * FRAME_TICKS)
         first, unfed = ticks_to_samples(keep, self._setup.rate), self._layers.fed_sample(played)
         self._timeline.release(max(0, first if unfed is None else min(first, unfed)))
@@ -313,7 +260,6 @@ class StreamCore:
     def _give_up_upgrade(self, wanted: Mapping[int, int]) -> None:
         """End the upgrade where the listener's part of it ends; another goes on from there."""
         upgrade = self._layers[UPGRADE]
-        self._kept.cut_upgrade()
         if upgrade is not None:
             self._layers.cut(UPGRADE, min(wanted.get(upgrade.number, 0), upgrade.next_pts))
 
@@ -324,20 +270,21 @@ class StreamCore:
         With `news` of the network the controller is asked in any case: its plan may have changed
         though nothing can be sent.
         """
+        outgoing = self._outgoing
         self._give_credit()
         if self._finished:
             self._note_drained()
-        if self._cancelled or self._drained or not self._attached:
+        if self._cancelled or self._drained or not outgoing.attached:
             self._again_at = None
-        elif self._again and not self._unsent:
+        elif outgoing.again and not outgoing.unsent:
             self._tell_again()
-        elif self._job is None and not self._unsent:
+        elif self._job is None and not outgoing.unsent:
             if not self._finished and self._timeline.ended and self._outlook.sent_pts >= self._timeline.ready:
                 length = self._timeline.length
                 self._finish("done", length if length is not None else self._timeline.produced)
             else:
                 self._next_job()
-        elif news and self._learner:
+        elif news and self._feedback.learns:
             self._decide()
 
     def _give_credit(self) -> None:
@@ -351,15 +298,10 @@ class StreamCore:
     # ------------------------------------------------------------ what is sent next
 
     def _tell_again(self) -> None:
-        """The next message that is told again, and what stands before it; as much as may be on the way."""
+        """What the listener lacked when it came back, as much as may be on the way."""
         decision = self._decide()
         most = decision.outstanding_bytes if decision else MOST_OUTSTANDING_BYTES
-        while self._again:
-            message = self._again[0]
-            full = self._pacer.outstanding >= most and self._pacer.outstanding > 0
-            if isinstance(message, Audio) and (full or self._unsent):
-                return
-            self._transmit(self._again.popleft())
+        self._outgoing.tell_again(full=0 < self._pacer.outstanding >= most)
 
     def _next_job(self) -> None:
         decision = self._decide()
@@ -377,9 +319,7 @@ class StreamCore:
         if frames:
             self._job = track.job(self._timeline, decision.pts + frames * FRAME_TICKS)
             self._outputs.append(Encode(self._job))  # before what is written: it takes longest
-        self._kept.opened(messages)
-        for message in messages:
-            self._transmit(message)
+        self._outgoing.announce(messages)
         self._outputs.extend(Notice(event) for event in events)
 
     def _decide(self) -> Decision | None:
@@ -392,22 +332,12 @@ class StreamCore:
             self._outputs.append(Notice(Decided(plan)))
         return decision
 
-    def _transmit(self, message: Transmitted, rank: int = BANK) -> None:
-        if not self._attached:
-            return  # it is told again, from what is kept
-        cargo = NOTHING
-        if isinstance(message, Audio):
-            cargo = Cargo(rank, ticks := len(message.packets) * FRAME_TICKS, message.pts + ticks)
-        self._unsent.append(cargo)
-        self._outputs.append(Transmit(message))
-
     # ------------------------------------------------------------ the end
 
     def _finish(self, reason: str, length: int) -> None:
         before, self._finished = self._finished, True
         codec = bank.rung.codec if (bank := self._layers[BANK]) else ""
-        self._end = StreamEnd(self._setup.handle, length, self._setup.rate, 1, codec, reason)
-        self._transmit(self._end)
+        self._outgoing.end(length, self._setup.rate, codec, reason)
         if not before:
             self._outputs.append(Notice(Finished(length)))
         self._drained |= reason == "cancelled"
@@ -415,6 +345,6 @@ class StreamCore:
     def _note_drained(self) -> None:
         """A listener is done once it played into the last frame: it may report the true end."""
         heard = self._head.played > self._timeline.ready - FRAME_TICKS
-        if heard and self._attached and not (self._unsent or self._again or self._drained):
+        if heard and self._outgoing.idle and not self._drained:
             self._drained = True
             self._outputs.append(Notice(Drained()))

@@ -8,7 +8,7 @@ import pytest
 
 from abr_tts.audio import encoded
 from abr_tts.audio.encoded import ADTS_RATES, MPEG_RATES, FrameEncoder, adts_header
-from abr_tts.errors import MissingDependency
+from abr_tts.errors import MissingDependency, to_install
 
 av = pytest.importorskip("av")
 
@@ -100,6 +100,6 @@ def test_without_pyav_the_extra_is_named(monkeypatch):
         return real(name, *rest, **more)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(MissingDependency, match=r"pip install 'abr-tts\[formats\]'"):
+    with pytest.raises(MissingDependency, match=r"pip install '\.\[formats\]'"):
         FrameEncoder("mp3", RATE)
-    assert encoded.NEEDS_AV.endswith("[formats]'")
+    assert encoded.NEEDS_AV.endswith(to_install("formats"))

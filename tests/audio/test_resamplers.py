@@ -74,7 +74,7 @@ def test_what_another_resampler_gives_is_used_and_has_the_promised_length():
 def test_a_package_that_is_missing_is_named_with_the_extra_that_has_it(tmp_path, monkeypatch, missing):
     packages(tmp_path, monkeypatch, torch="", torchaudio="")
     monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(MissingDependency, match=rf"needs .*{missing}.*pip install 'abr-tts\[torch\]'"):
+    with pytest.raises(MissingDependency, match=rf"needs .*{missing}.*pip install '\.\[torch\]'"):
         by_name("torchaudio")
 
 

@@ -23,7 +23,7 @@ def server():
 @pytest.fixture(scope="module")
 def speaking():
     """The URL of a server that really speaks."""
-    pytest.importorskip("espeakng_loader", reason="pip install abr-tts[espeak]")
+    pytest.importorskip("espeakng_loader", reason="pip install '.[espeak]'")
     with serving_in_a_thread(engine__kind="espeak", engine__options={}, engine__workers=2) as made:
         yield made.url
 

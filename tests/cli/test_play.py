@@ -62,11 +62,11 @@ def test_what_is_missing_is_told_before_a_server_is_asked(capsys, monkeypatch):
     def missing(name):
         from abr_tts.errors import MissingDependency
 
-        raise MissingDependency("pip install 'abr-tts[live]'")
+        raise MissingDependency("pip install '.[live]'")
 
     monkeypatch.setattr(loudspeaker, "_by_portaudio", missing)
     assert main(["say", "--play", "--url", "ws://nobody.invalid", "x"]) == 1
-    assert capsys.readouterr().err == "abr-tts: error: pip install 'abr-tts[live]'\n"
+    assert capsys.readouterr().err == "abr-tts: error: pip install '.[live]'\n"
 
 
 @pytest.mark.parametrize("flags", [["--play", "-o", "a.wav"], ["--device", "3"]])

@@ -120,7 +120,7 @@ def test_without_the_extra_it_names_it(monkeypatch):
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(errors.MissingDependency, match=r"pip install 'abr-tts\[live\]'"):
+    with pytest.raises(errors.MissingDependency, match=r"pip install '\.\[live\]'"):
         Loudspeaker()
 
 

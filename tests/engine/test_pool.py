@@ -245,6 +245,20 @@ def test_an_engine_that_cannot_start_says_why_in_one_sentence(spec, kind, words)
     asyncio.run(main())
 
 
+@pytest.mark.parametrize(
+    ("spec", "warned"), [(EngineSpec("hibari"), False), (EngineSpec("tone", {"loudness": 3}), True)]
+)
+def test_of_a_package_that_is_missing_the_log_tells_nothing_before_the_error(
+    tmp_path, monkeypatch, caplog, spec, warned
+):
+    (tmp_path / "hibari.py").write_text("raise ImportError('not here')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    expected = EngineError if warned else MissingDependency
+    with pytest.raises(expected, match="loudness" if warned else "hibari cannot be imported"):
+        asyncio.run(asyncio.wait_for(Pool(spec, 2).start(), 10))
+    assert ("WARNING" in {record.levelname for record in caplog.records}) is warned
+
+
 def test_an_interpreter_without_our_libraries_is_reported_with_the_last_line_it_printed(tmp_path):
     python = tmp_path / "python"
     python.write_text(

@@ -5,7 +5,8 @@ import pytest
 from abr_tts.wire import messages as m
 from abr_tts.wire.codec import encode
 
-from .session_world import World, virtual
+from .session_world import World
+from .virtual_loop import virtual
 
 
 @pytest.mark.parametrize("what", ["drain", "stop"])

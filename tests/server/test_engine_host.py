@@ -16,7 +16,7 @@ from abr_tts.wire import messages as m
 
 from .harness import TONE, WAIT_S, peer, serving
 
-pytest.importorskip("espeakng_loader", reason="pip install abr-tts[espeak]")
+pytest.importorskip("espeakng_loader", reason="pip install '.[espeak]'")
 
 STREAMS = 20
 SENTENCE = "the quick brown fox jumps over the lazy dog and runs on "

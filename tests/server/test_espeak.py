@@ -9,7 +9,7 @@ from abr_tts.wire import messages as m
 
 from .harness import peer, serving_in_a_thread
 
-pytest.importorskip("espeakng_loader", reason="pip install abr-tts[espeak]")
+pytest.importorskip("espeakng_loader", reason="pip install '.[espeak]'")
 
 
 @pytest.fixture(scope="module")

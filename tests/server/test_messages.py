@@ -199,7 +199,7 @@ async def test_a_client_without_opus_gets_pcm(url):
 
 
 async def test_attach_is_answered_with_resume_lost_and_uplink_audio_with_unsupported(url):
-    async with peer(url) as client:
+    async with peer(url, level=2) as client:
         await client.send(m.Attach(str(uuid.uuid4()), "token"))
         assert (await client.first(m.Error)).code == "resume_lost"
         await client.send(m.AudioStart(str(uuid.uuid4()), "pcm16", 16_000))

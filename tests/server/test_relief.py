@@ -179,7 +179,7 @@ async def test_no_more_is_kept_back_than_may_be_ahead_of_a_listener():
         await client.first(m.Audio, stream=started.stream)
         (session,) = server._front.sessions
         (utterance,) = session._utterances.values()
-        assert not utterance._hoard.holds
+        assert not utterance._making._hoard.holds
         await eventually(lambda: server.pool.stats.busy == 0)
         assert utterance.core.produced / 22_050 < 1 + 2 * 0.7, "the limit, and a clause beyond it"
         client.hints = True

@@ -32,7 +32,7 @@ async def test_without_torch_the_server_says_how_to_get_it_and_does_not_start(mo
     for name in [name for name in sys.modules if name.split(".")[0] == missing]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(MissingDependency, match=r"pip install 'abr-tts\[torch\]'"):
+    with pytest.raises(MissingDependency, match=r"pip install '\.\[torch\]'"):
         async with serving(stream__resampler="torchaudio"):
             pass
 

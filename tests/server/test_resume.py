@@ -296,7 +296,7 @@ async def test_text_goes_on_behind_what_the_server_has():
             await first.send(m.Text(started.stream, "Sec\U0001f600nd \ud83d"))
             (session,) = server._front.sessions
             (utterance,) = session._utterances.values()
-            await eventually(lambda: utterance._reading._chars == len("First. Sec_nd "))
+            await eventually(lambda: utterance._making._reading._chars == len("First. Sec_nd "))
             await cut(first)
         await lost(server)
         async with peer(server.url, level=2) as second:

@@ -24,7 +24,9 @@ from abr_tts.units import FRAME_TICKS, seconds_to_ticks
 from abr_tts.wire import messages as m
 from abr_tts.wire.codec import decode, encode
 
-from .session_world import MAX_AHEAD_S, MAX_LEAD_S, RATE, VirtualLoop, World, noise
+from .noise_engine import RATE, noise
+from .session_world import MAX_AHEAD_S, MAX_LEAD_S, World
+from .virtual_loop import VirtualLoop
 
 MESSAGE_S = 0.5
 """What one message more may add."""
@@ -349,7 +351,7 @@ class Sessions(RuleBasedStateMachine):
         for utterance in self.world.utterances:
             core = utterance.core
             assert core.held_samples <= (MAX_AHEAD_S + MESSAGE_S) * RATE + clause, core.held_samples
-            for packets in core._kept._packets:  # the bank's and, above it, the upgrade's
+            for packets in core._outgoing.kept._packets:  # the bank's and, above it, the upgrade's
                 spans = [one.end - one.pts for one in packets]
                 assert sum(spans) <= seconds_to_ticks(MAX_LEAD_S + MESSAGE_S), sum(spans) / 48_000
 

@@ -1,5 +1,7 @@
 """Connections whose key was removed, or whose token is out of date, while they are open."""
 
+import asyncio
+import json
 import time
 
 import aiohttp
@@ -10,7 +12,10 @@ from abr_tts.server.access.standing import LOOK_S, Standing
 from abr_tts.server.config import AuthSettings
 from abr_tts.wire import messages as m
 
-from .harness import eventually, peer, serving
+from .dashscope.client import finish, go_on, run
+from .dashscope.raw import raw
+from .harness import WAIT_S, eventually, peer, serving
+from .openai_world import SPEECH, asking, wish
 from .test_bearer import SECRET, token
 
 
@@ -25,7 +30,7 @@ class Guest:
         self.caller, self.words = auth.caller(bearer(key), ""), ""
 
     def dismiss(self, words: str) -> None:
-        self.words = words
+        self.words += words
 
 
 def rekeyed(auth: Auth, *keys: str) -> None:
@@ -38,7 +43,7 @@ def test_whose_key_was_removed_goes_and_the_others_stay():
     standing = Standing(auth, lambda: guests)
     assert standing.look() == 0
     rekeyed(auth, "anna:other", "second")
-    assert standing.look() == 1
+    assert [standing.look(), standing.look()] == [1, 0], "one who takes a while to go is told once"
     assert [guest.words for guest in guests] == ["its key was removed", ""]
 
 
@@ -120,3 +125,98 @@ async def test_a_connection_ends_after_its_tokens_time(tmp_path):
         async with peer(server.url, headers=bearer(key)) as client:
             assert await client.closed_within(2 + 3 * LOOK_S)
             assert client.socket.close_code == 1008
+
+
+# ---- at the other doors, who does not read
+
+LONG = ". ".join(["Forty characters take over two seconds"] * 60)
+"""More than the sockets of a reader who does not read take."""
+
+
+def revoking(tmp_path, **settings) -> dict:
+    """Settings of a server from whose file `first` is removed by `revoke`; only a close ends a silence."""
+    path = tmp_path / "keys"
+    path.write_text("first\nsecond\n")
+    return settings | {"auth__keys_file": str(path), "limits__idle_timeout_s": 600.0}
+
+
+def revoke(server) -> None:
+    server.settings.auth.keys_file.write_text("second\n")
+    server.reload()
+
+
+async def asked(server, **fields) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A request at the OpenAI door, of whose answer nothing is read but its first line."""
+    body = json.dumps(wish(LONG, sample_rate=48_000, **fields)).encode()
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1_024)
+    head = f"POST {SPEECH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer first\r\n"
+    writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    await asyncio.wait_for(reader.readuntil(b"\r\n"), WAIT_S)
+    return reader, writer
+
+
+async def stuck(server) -> None:
+    """Until its one reader holds up what is sent to it."""
+    (visit,) = server.door.sessions
+    sent: list[int] = []
+
+    def still() -> bool:
+        sent.append(sum(speech._received for speech in visit.speeches))
+        return sent[-1] > 0 and len(sent) > 20 and sent[-1] == sent[-20]
+
+    await eventually(still)
+
+
+async def gone(server, within_s: float) -> None:
+    """Its one reader is not there any more, and nothing of it is left."""
+    await eventually(lambda: not server.door.sessions, LOOK_S + within_s)
+    assert server._admission.connections == server._admission.streams == server.pool.stats.busy == 0
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["as it is made", "whole"])
+async def test_who_reads_no_answer_of_openai_is_let_go_of_as_soon_as_the_key_is_gone(tmp_path, stream):
+    async with asking(**revoking(tmp_path)) as (server, _):
+        _, writer = await asked(server, stream=stream)
+        if stream:
+            await stuck(server)
+        revoke(server)
+        await gone(server, 1.0)
+        writer.close()
+        assert server.metrics.closed.labels(1008)._value.get() == 1
+
+
+async def test_who_reads_no_events_has_the_time_of_a_goodbye_to_read_why(tmp_path):
+    async with asking(**revoking(tmp_path, limits__close_timeout_s=1.5)) as (server, _):
+        _, writer = await asked(server, stream_format="sse")
+        await stuck(server)
+        revoke(server)
+        await gone(server, 1.5 + 1.0)
+        writer.close()
+
+
+async def test_who_reads_late_is_told_why_in_the_last_event(tmp_path):
+    async with asking(**revoking(tmp_path)) as (server, _):
+        reader, writer = await asked(server, stream_format="sse")
+        await stuck(server)
+        revoke(server)
+        await eventually(lambda: server.metrics.errors.labels("unauthorized")._value.get() == 1)
+        body = b""
+        async with asyncio.timeout(WAIT_S):
+            while b"invalid_api_key" not in body:
+                more = await reader.read(65_536)
+                assert more, body
+                body = body[-300:] + more
+        writer.close()
+
+
+async def test_who_reads_nothing_of_dashscopes_has_the_time_of_a_goodbye(tmp_path):
+    settings = revoking(tmp_path, limits__close_timeout_s=1.0)
+    async with serving(**settings) as server, raw(server, key="first") as client:
+        await client.send(run(sample_rate=48_000))
+        await client.event("task-started")
+        client.stop_reading()
+        client.socket._response.connection.transport.pause_reading()
+        await client.send(go_on(LONG), finish())
+        await stuck(server)
+        revoke(server)
+        await gone(server, 1.0 + 1.0)

@@ -18,7 +18,7 @@ from abr_tts.wire import messages as m
 from .clips import conversion, messages, noise, pcm_packets
 from .harness import peer, serving
 
-pytest.importorskip("opentelemetry.sdk", reason="pip install 'abr-tts[otel]'")
+pytest.importorskip("opentelemetry.sdk", reason="pip install '.[otel]'")
 trace_service_pb2 = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2")
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -178,7 +178,7 @@ def test_nothing_of_it_is_imported_while_it_is_off():
 def test_without_the_packages_it_is_told_how_to_get_them(monkeypatch):
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     settings = load(overrides={"tracing.endpoint": "http://127.0.0.1:4318/v1/traces"}).tracing
-    with pytest.raises(MissingDependency, match=r"pip install 'abr-tts\[otel\]'"):
+    with pytest.raises(MissingDependency, match=r"pip install '\.\[otel\]'"):
         tracing.make(settings, "tone")
 
 

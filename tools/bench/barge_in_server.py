@@ -30,7 +30,7 @@ def stop_at_the_clauses_end() -> None:
     end_text = Utterance.end_text
 
     def end(utterance: Utterance) -> None:
-        utterance._reading.drop()
+        utterance._making._reading.drop()
         end_text(utterance)
 
     Utterance.end_text = end  # type: ignore[method-assign]

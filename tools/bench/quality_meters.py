@@ -34,7 +34,7 @@ SHORTEST_S = 0.5
 def missing(*packages: str) -> str | None:
     """What is not installed of what the meters need, as a clause; None if nothing lacks."""
     lacks = [name for name in packages or ("pesq", "visqol") if importlib.util.find_spec(name) is None]
-    return f"not installed: {', '.join(lacks)} (pip install 'abr-tts[bench]')" if lacks else None
+    return f"not installed: {', '.join(lacks)} (pip install '.[bench]')" if lacks else None
 
 
 def at_rate(sound: Int16, rate: int, wanted: int) -> NDArray[np.float64]:

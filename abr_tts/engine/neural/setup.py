@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from ...errors import EngineError, MissingDependency
+from ...errors import EngineError, MissingDependency, to_install
 
 MOST_THREADS = 64
 """Threads of one model at most; more only wait for each other. A guess."""
@@ -61,8 +61,7 @@ def needed(module: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ImportError as fault:
-        remedy = f"pip install 'abr-tts[{extra}]'"
-        raise MissingDependency(f"{module} cannot be imported ({fault}); {remedy}") from None
+        raise MissingDependency(f"{module} cannot be imported ({fault}): {to_install(extra)}") from None
 
 
 def release(distribution: str) -> str:

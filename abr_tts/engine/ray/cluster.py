@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from ...errors import ConfigError, EngineError, MissingDependency
+from ...errors import ConfigError, EngineError, MissingDependency, to_install
 from ..spec import DEVICES, EngineSpec
 from .actor import Speaker
 from .scale import Bounds
@@ -109,7 +109,7 @@ def check_installed() -> None:
         MissingDependency: it is not.
     """
     if importlib.util.find_spec("ray") is None:
-        raise MissingDependency("engine.pool = \"ray\" needs Ray: pip install 'abr-tts[ray]'")
+        raise MissingDependency(f'engine.pool = "ray" needs Ray: {to_install("ray")}')
 
 
 class Connection:

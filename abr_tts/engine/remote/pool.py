@@ -17,11 +17,12 @@ from typing import Optional
 
 from ...errors import Busy, EngineError, EngineLost, EngineTimeout, Unsupported
 from .. import ipc
-from ..base import Abilities, Line, Samples, Sink, Voice
+from ..base import Line, Samples, Sink, Voice
 from ..face import FAILED, LOADING, READY, STARTING, STOPPED, Standing
 from ..queue import Queue
 from ..spec import Limits
 from ..ticket import Counts
+from ..voiced import Voiced
 from ..voices import Catalogue
 from .call import Call, RemoteStats
 from .dialect import Dialect
@@ -42,7 +43,7 @@ RETRY_S = 1.0
 """What a request that finds the queue full is told to wait. A guess, as in `pool`."""
 
 
-class RemotePool:
+class RemotePool(Voiced[Call]):
     """
     Servers of one dialect. `await start()`, then `say`; at the end `await stop()`.
 
@@ -51,12 +52,11 @@ class RemotePool:
     """
 
     def __init__(self, dialect: Dialect, limits: Limits) -> None:
+        super().__init__(dialect.abilities)
         self.limits = limits
-        self.abilities: Abilities = dialect.abilities
         self._dialect = dialect
         self._options = dialect.options
         self._hosts = Hosts(self._options.urls, self._options.rules)
-        self._catalogue = Catalogue((), self.abilities)
         self._queue: Queue[Call] = Queue()
         self._calls: set[Call] = set()
         self._alarm: Optional[asyncio.TimerHandle] = None
@@ -139,48 +139,21 @@ class RemotePool:
 
     # -- requests -------------------------------------------------------------------------
 
-    @property
-    def voices(self) -> tuple[Voice, ...]:
-        """See `face.Speaking.voices`."""
-        return self._catalogue.voices
-
-    def choose(self, voice: Optional[str], language: Optional[str], text: str) -> Voice:
-        """See `voices.Catalogue.choose`."""
-        return self._catalogue.choose(voice, language, text)
-
-    def unspeakable(self, text: str, voice: Voice) -> Optional[str]:
-        """See `voices.Catalogue.unspeakable`."""
-        return self._catalogue.unspeakable(text, voice)
-
-    def say(
-        self,
-        text: str,
-        voice: Voice,
-        language: Optional[str],
-        speed: float,
-        sink: Sink,
-        *,
-        first: bool = False,
-        instruct: Optional[str] = None,
-    ) -> Call:
+    def _speak(self, line: Line, sink: Sink, first: bool) -> Call:
         """
-        Speak one clause; see `face.Speaking.say`.
+        Take a request.
 
         Raises:
             Busy: too many wait, or every server is left alone for a while; `retry_after` says when
                 to come back.
-            Unsupported: `instruct` where the server does not follow it.
         """
-        if instruct and not self.abilities.instructs:
-            raise Unsupported(f"{self.abilities.engine} cannot be told how to speak")
         now = self._loop.time()
         if self.waiting >= self.limits.queue:
             raise Busy(f"{self.waiting} requests wait for the engine", retry_after=RETRY_S)
         if (wait := self._hosts.refuse_for(now)) > 0 and self._state != STOPPED:
             raise Busy(f"the engine is out of service: {self._reason}", retry_after=round(wait, 3))
         self._count.said += 1
-        ask = ipc.Say(self._count.said, text, voice.name, language, speed, instruct)
-        line = Line(text, voice.name, language, speed, instruct)
+        ask = ipc.Say(self._count.said, line.text, line.voice, line.language, line.speed, line.instruct)
         call = Call(self._on_cancel, self._count, ask, sink, line)
         if self._state == STOPPED:
             self._loop.call_soon(call.finish, EngineLost(self._sentence))

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from ...audio.pcm import to_float, to_int16
-from ...errors import ConfigError, EngineError, MissingDependency
+from ...errors import ConfigError, EngineError, MissingDependency, to_install
 from ..base import Abilities, Line, Samples, Voice
 from ..references import References
 from ..spec import EngineSpec, Limits
@@ -202,9 +202,8 @@ def _libraries() -> tuple[Any, Any, Any]:
     try:
         grpc, messages, stubs = map(import_module, names)
     except ImportError as error:
-        raise MissingDependency(
-            f"the triton engine needs tritonclient ({error}): pip install 'abr-tts[triton]'"
-        ) from None
+        words = f"the triton engine needs tritonclient ({error}): {to_install('triton')}"
+        raise MissingDependency(words) from None
     import_module("grpc.aio")
     return grpc, messages, stubs
 

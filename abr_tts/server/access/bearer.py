@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import ConfigError, MissingDependency
+from ...errors import ConfigError, MissingDependency, to_install
 from ..config import AuthSettings
 
 ALGORITHMS = {"oct": "HS256", "RSA": "RS256", "EC": "ES256"}
@@ -107,7 +107,7 @@ def _library() -> Any:
     try:
         import jwt
     except ImportError:
-        raise MissingDependency("auth.jwt_file needs PyJWT: pip install 'abr-tts[jwt]'") from None
+        raise MissingDependency(f"auth.jwt_file needs PyJWT: {to_install('jwt')}") from None
     return jwt
 
 

@@ -34,16 +34,18 @@ class Standing:
         self, auth: Auth, guests: Callable[[], Iterable[Guest]], now: Callable[[], float] = time.time
     ) -> None:
         self._auth, self._guests, self._now = auth, guests, now
+        self._going: set[Guest] = set()
 
     def look(self) -> int:
-        """Send away whose right has ended; how many."""
-        faults = self._auth.faults(self._now())
-        gone = [(guest, words) for guest in self._guests() if (words := faults(guest.caller))]
-        for guest, words in gone:
-            guest.dismiss(words)
-        if gone:
-            log.info("%d connections were closed: their key or token is no longer good", len(gone))
-        return len(gone)
+        """Send away whose right has ended, each once; how many."""
+        faults, before = self._auth.faults(self._now()), self._going
+        gone = {guest: words for guest in self._guests() if (words := faults(guest.caller))}
+        self._going = set(gone)  # one who does not read takes a while to go
+        for guest in self._going - before:
+            guest.dismiss(gone[guest])
+        if told := len(self._going - before):
+            log.info("%d connections were closed: their key or token is no longer good", told)
+        return told
 
     async def run(self) -> None:
         """Look until cancelled."""

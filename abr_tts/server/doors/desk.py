@@ -93,6 +93,7 @@ class Visit:
         self.code = DONE
         """How it ends."""
         self._left = False
+        self._ended: AbrError | None = None
         self.on_shut: Callable[[AbrError], None] = lambda error: None
         """Called when it must end now, with what its client is told."""
         self.on_going_away: Callable[[float], None] = lambda seconds: None
@@ -109,7 +110,8 @@ class Visit:
             line: what carries its packets, for `Ask.opus`.
 
         Raises:
-            AbrError: RateLimited, Busy, EmptyText, UnknownVoice and others; then nothing has begun.
+            AbrError: RateLimited, Busy, EmptyText, UnknownVoice and others, and what it must go for; then
+                nothing has begun.
         """
         try:
             return self._open(ask, line)
@@ -118,6 +120,8 @@ class Visit:
             raise
 
     def _open(self, ask: Ask, line: Line | None) -> Speech:
+        if self._ended is not None:
+            raise self._ended
         shared, now, stream_id = self._shared, self._loop.time(), str(uuid.uuid4())
         self._meter.request(len(ask.text), now)
         pool, policies = shared.services.pool, shared.policies
@@ -194,7 +198,7 @@ class Visit:
         """Its speeches cannot go on elsewhere, for its client knows no resuming: they go on here."""
 
     def dismiss(self, words: str) -> None:
-        """Its key or token is no longer good."""
+        """Its key or token is no longer good: what it has begun fails, and nothing more begins."""
         self._end(Unauthorized(f"the connection is closed: {words}"))
 
     def shut(self) -> None:
@@ -202,7 +206,7 @@ class Visit:
         self._end(ShuttingDown("the server is stopping; connect again", retry_after=1.0))
 
     def _end(self, error: AbrError) -> None:
-        self.code = error.close
+        self._ended, self.code = error, error.close
         for speech in list(self.speeches):
             speech.fail(error)
         self.on_shut(error)

@@ -8,6 +8,7 @@ read holds up the engine. The same means as the native door's outbox (`sending`)
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 
 from ...stream.pacer import KernelSample
@@ -25,7 +26,9 @@ class Valve:
 
     def __init__(self, transport: asyncio.Transport, on_lost: Callable[[], None] = lambda: None) -> None:
         self._transport, self.on_lost = transport, on_lost
+        self._loop = asyncio.get_running_loop()
         self._news = asyncio.Event()
+        self._most_s = math.inf
         self._closed = False
         self.lost = False
         """The connection is gone."""
@@ -37,13 +40,19 @@ class Valve:
         Wait until one more message may be written; False: the connection is gone.
 
         Raises:
-            TimeoutError: the peer has taken nothing for `patience_s`.
+            TimeoutError: the peer has taken nothing for `patience_s`, or for what `hurry` has left of it.
         """
-        async with asyncio.timeout(patience_s):
-            while not self.gone and (self._flow.full or self._brake.holds()):
-                self._news.clear()
+        since = self._loop.time()
+        while not self.gone and (self._flow.full or self._brake.holds()):
+            self._news.clear()
+            async with asyncio.timeout_at(since + min(patience_s, self._most_s)):
                 await self._news.wait()
         return not self.gone
+
+    def hurry(self, patience_s: float) -> None:
+        """The peer must go: nobody waits for it longer than so many seconds any more, nor who waits now."""
+        self._most_s = patience_s
+        self._news.set()
 
     def sample(self) -> KernelSample | None:
         """What is under way; None when the socket is gone."""

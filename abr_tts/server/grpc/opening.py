@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...errors import MissingDependency
+from ...errors import MissingDependency, to_install
 from ..access.tls import Certificate
 from ..config import Settings
 from ..front import Front
@@ -27,6 +27,6 @@ def door(settings: Settings, front: Front, certificate: Certificate | None) -> G
     try:
         from .door import GrpcDoor
     except ImportError as error:
-        words = f"grpc.enabled needs the package {error.name}: pip install 'abr-tts[grpc]'"
+        words = f"grpc.enabled needs the package {error.name}: {to_install('grpc')}"
         raise MissingDependency(words) from None
     return GrpcDoor(settings, front, certificate)

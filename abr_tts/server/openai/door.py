@@ -14,6 +14,7 @@ from aiohttp import web
 
 from ...audio import wav
 from ...errors import AbrError, BadField, HelloTimeout, MessageTooBig, Unsupported
+from ..access.body import why
 from ..config import OpenAiSettings
 from ..doors.desk import Desk, Visit
 from ..doors.speech import Speech
@@ -124,6 +125,9 @@ class OpenAi:
         if transport is None:
             raise Lost("it is gone")
         valve = Valve(transport)
+        # Who can be told nothing more has nothing to wait for; events have a last one that says why.
+        goodbye_s = self._desk.settings.limits.close_timeout_s if asked.events else 0.0
+        visit.on_shut = lambda error: valve.hurry(goodbye_s)
         try:
             line = Inflated(valve)
             with visit.open(asked.ask, None if asked.whole else line) as speech:
@@ -154,8 +158,7 @@ class OpenAi:
             except web.HTTPRequestEntityTooLarge as error:
                 raise MessageTooBig(f"the body is too large: {error.text}") from None
             except web.RequestPayloadError as error:
-                words = " ".join(str(error).split())
-                raise BadField(f"the body cannot be read: {words}") from None
+                raise BadField(f"the body cannot be read: {why(error)}") from None
             return wanted(read(body), self._desk.services.pool, self._settings.voices)
         except AbrError as error:
             visit.note(error)

@@ -27,6 +27,7 @@ from ..load.limits import Admission, StreamIds
 from ..speech.utterance import Utterance
 from ..watching.logs import ids
 from ..watching.metrics import Metrics
+from .resuming import LEVEL, resumes
 from .shelf import Shelf
 
 log = logging.getLogger(__name__)
@@ -130,15 +131,18 @@ class Resumption:
         log.debug("the stream has lost its connection", extra=ids(stream_id))
         self._sweep()
 
-    def claim(self, request: m.Attach, caller: Caller) -> Held:
+    def claim(self, request: m.Attach, caller: Caller, hello: object) -> Held:
         """
         The stream that a connection asks for; it lies on the shelf then, wherever it was.
 
         Raises:
             ResumeLost: it is not held any more, or never was.
-            ResumeRefused: not the token or not the API key that it was started with.
+            ResumeRefused: not the token or not the API key that it was started with, or a `hello` of a level
+                that does not resume.
             StreamError: the fault that it has ended with meanwhile.
         """
+        if not resumes(hello):
+            raise self._count(ResumeRefused(f"attach is for clients whose hello said level {LEVEL}"))
         self._sweep()  # a window that has passed by now is over, whenever the timer comes
         held = self._held.get(request.stream_id)
         if held is None:

@@ -4,10 +4,14 @@ One conversion: a clip goes to the engine whole, and what it makes of it is sent
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 from ...engine.base import Samples, Voice
 from ...errors import AbrError
 from ...stream.terms import Terms
 from ...wire.messages import StreamStart
+from .making import Making
 from .surroundings import Link, Services
 from .utterance import Utterance
 
@@ -30,7 +34,20 @@ class Conversion(Utterance):
         link: Link,
         services: Services,
     ) -> None:
-        super().__init__(request, handle, voice, terms, link, services)
+        super().__init__(request, handle, voice, terms, link, services, making=partial(Converting, audio))
+
+
+class Converting(Making):
+    """
+    The making of speech from a clip instead of a text.
+
+    Args:
+        audio: as of `Conversion`.
+        rest: as of `Making`.
+    """
+
+    def __init__(self, audio: Samples, *rest: Any, **more: Any) -> None:
+        super().__init__(*rest, **more)
         self._audio: Samples | None = audio
 
     def text_so_far(self) -> tuple[bool, int]:
@@ -39,7 +56,7 @@ class Conversion(Utterance):
 
     def _say_next(self) -> None:
         """The clip to the engine as soon as there is room for speech; after it the end."""
-        if self.closed or self._saying.busy or self._pcm_ended:
+        if self._saying.busy or self._ended:
             return
         if self._audio is None:
             self._end_speech()
@@ -53,6 +70,6 @@ class Conversion(Utterance):
         try:
             self._saying.convert(audio)
         except AbrError as error:
-            self._link.fault(self, error)
+            self._failed(error)
         else:
-            self._input(lambda now: self.core.mark(0, 0, now))
+            self._feed(lambda now: self._core.mark(0, 0, now))

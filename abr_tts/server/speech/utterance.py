@@ -1,6 +1,6 @@
 """
-One utterance on the server: text in, clauses to the engine, its speech to the core, the core's
-work to the threads and its messages to the connection.
+One utterance on the server, around its core: speech comes from its making, what the listener and the
+connection say goes in, work goes to the threads and messages to the connection.
 
 It runs on the event loop alone and takes no lock. What arrives becomes an input of the core,
 one at a time, and after each the core is drained: the core's law. It knows neither the socket
@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from ... import __version__
 from ...control.estimator import Estimate
 from ...control.memory import Remembers
-from ...engine.base import Samples, Voice
-from ...engine.text import Clauser
-from ...errors import AbrError, Busy, EmptyText, EngineError
+from ...engine.base import Voice
 from ...stream.core import CoreSetup, StreamCore
 from ...stream.outputs import (
     Clamped,
@@ -41,9 +40,8 @@ from ...wire.messages import MOVED, Attach, Audio, BitRateHint, Message, StreamE
 from ..sending.outbox import Entry
 from .account import Account
 from .coding import Coding
-from .hoard import Hoard, Input
-from .reading import Reading
-from .saying import Saying
+from .hoard import Input
+from .making import Making
 from .surroundings import Link, Services
 
 WAITING, SPEAKING, FINISHING = "waiting", "speaking", "finishing"
@@ -60,11 +58,12 @@ class Utterance:
         link: its connection.
         services: what all share.
         patient: it comes whole, when the engine has nothing better to do (`load.easing`).
+        making: what makes its speech.
     """
 
     def __init__(
         self, request: StreamStart, handle: int, voice: Voice, terms: Terms, link: Link, services: Services,
-        *, patient: bool = False,
+        *, patient: bool = False, making: Callable[..., Making] = Making,
     ) -> None:  # fmt: skip
         settings = services.settings
         self.stream_id, self.handle, self.voice, self.terms = request.stream_id, handle, voice, terms
@@ -73,22 +72,11 @@ class Utterance:
         self.cancelled_at: float | None = None
         self._request, self._link, self._services = request, link, services
         self._loop = asyncio.get_running_loop()
-        self._sounded = False
-        clauser = Clauser(settings.engine.clause_chars, settings.engine.first_clause_chars)
-        self._reading = Reading(clauser, settings.engine.text_idle_s)
-        self._pcm_ended = False
         self._retained_bytes = 0
-        self._credit = 0
-        self._hoard = Hoard(round(settings.stream.max_ahead_s * voice.sample_rate) if patient else 0)
-        self._saying = Saying(
-            request, voice, services, self, lambda names: self._link.warn_of_script(self, names),
-            lambda place, seconds: self._link.waits(self, place, seconds), self._unheard_s, patient=patient,
-        )  # fmt: skip
         self._coding = Coding(services.workshop, self._input, self._failed)
         self._length_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._linger: asyncio.TimerHandle | None = None
-        self._rest: asyncio.TimerHandle | None = None
         self._inputs: deque[Input] = deque()
         self._busy = False
         now = self._loop.time()
@@ -105,6 +93,11 @@ class Utterance:
             if self._recording
             else StreamCore(setup, now)
         )
+        self._making = making(
+            request, voice, services, self.core, feed=self._input, sounds=self._sounds, failed=self._failed,
+            warn=lambda names: self._link.warn_of_script(self, names),
+            wait=lambda place, seconds: self._link.waits(self, place, seconds), patient=patient,
+        )  # fmt: skip
 
     # ------------------------------------------------------------ what the client asks
 
@@ -124,27 +117,19 @@ class Utterance:
 
     def add_text(self, text: str) -> None:
         """More text; complete clauses go to the engine as it has room."""
-        self._reading.add(text, self._loop.time())
-        self._say_next()
+        self._making.add_text(text)
 
     def flush(self) -> None:
         """What text there is is to be spoken now."""
-        self._reading.flush()
-        self._say_next()
+        self._making.flush()
 
     def end_text(self) -> None:
         """No more text comes."""
-        self._reading.end()
-        self._say_next()
+        self._making.end_text()
 
     def move(self) -> None:
         """The server stops: say what the engine has begun, and leave the rest of the text to another one."""
-        if self._pcm_ended or not self._reading.leave():
-            return
-        if self._saying.begun:
-            self._say_next()
-        else:
-            self._link.fault(self, Busy("the server is stopping; ask another one", retry_after=0.0))
+        self._making.leave()
 
     def report(self, hint: BitRateHint) -> None:
         """What the listener says of itself."""
@@ -168,7 +153,7 @@ class Utterance:
     def cancel(self) -> None:
         """Stop the engine within a chunk; the core sends its end and nothing else."""
         self.cancelled_at = self._loop.time()
-        self._stop_engine()
+        self._making.stop()
         self._input(self.core.cancel)
 
     def close(self, reason: str) -> None:
@@ -177,9 +162,9 @@ class Utterance:
         self._account.close(reason)
         if self._recording:
             self._recording.close(reason)
-        self._stop_engine()
+        self._making.stop()
         self._inputs.clear()
-        for timer in (self._timer, self._linger, self._rest):
+        for timer in (self._timer, self._linger):
             if timer:
                 timer.cancel()
 
@@ -221,12 +206,12 @@ class Utterance:
 
     def text_so_far(self) -> tuple[bool, int]:
         """Whether text may still come, and characters of it that are here."""
-        return not self._reading.ended, self._reading.settle()
+        return self._making.text_so_far()
 
     @property
     def held_bytes(self) -> int:
         """Bytes of sound and, while there is no connection, of packets that are held for the listener."""
-        return 2 * (self.core.held_samples + self._hoard.samples) + self._retained_bytes
+        return 2 * (self.core.held_samples + self._making.held_samples) + self._retained_bytes
 
     # ------------------------------------------------------------ what the connection says
 
@@ -263,90 +248,17 @@ class Utterance:
             **self._account.told(self._loop.time()),
         }
 
-    # ------------------------------------------------------------ what the engine says (Sink)
+    # ------------------------------------------------------------ what its making says
 
-    def pcm(self, samples: Samples) -> None:
-        """The next samples of the clause."""
-        if not self._sounded:
-            self._sounded, self.state = True, SPEAKING
-            self._account.first_chunk(self._loop.time())
-        self._feed(lambda now: self.core.push_pcm(samples, now), len(samples))
+    def _sounds(self) -> None:
+        self.state = SPEAKING
+        self._account.first_chunk(self._loop.time())
 
-    def end(self) -> None:
-        """The clause is spoken."""
-        self._saying.over()
-        if self._hoard.holds:
-            self._credit += 1
-        else:
-            self._input(self.core.end_clause)
-        self._say_next()
-
-    def fault(self, error: EngineError) -> None:
-        """The engine failed at the clause."""
-        self._saying.over()
-        self._link.fault(self, error)
-
-    # ------------------------------------------------------------ clauses
-
-    def _say_next(self) -> None:
-        """The next clause to the engine, if it may; the end of speech, if there is none."""
-        if self.closed or self._saying.busy or self._pcm_ended:
-            return
-        if not self._reading.cut():
-            self._loop.call_soon(self._say_next)  # the loop gets a turn before the rest of a long text
-        elif self._reading.ready and self._credit:
-            self._saying.in_turn(self._say)
-        elif self._reading.over:
-            self._end_speech()
-        else:
-            (self._saying.pause if self._reading.ready else self._saying.rest)()
-            self._arm_rest()
-
-    def _arm_rest(self) -> None:
-        """Look again when the text has stood still for a while and the engine is free."""
-        due = self._reading.rest_at()
-        if self._rest:
-            self._rest.cancel()
-        self._rest = None if due is None else self._loop.call_at(due, self._on_rest)
-
-    def _on_rest(self) -> None:
-        self._reading.rest(self._unheard_s(), self._loop.time())
-        self._say_next()
-
-    def _unheard_s(self) -> float:
-        return self.core.produced / self.voice.sample_rate - self.played_s
-
-    def _end_speech(self) -> None:
-        self._pcm_ended = True
-        self._saying.rest()
-        if self._saying.begun:
-            for held in (*self._hoard.release(), self.core.end_pcm):
-                self._input(held)
-        else:
-            self._link.fault(self, EmptyText("there is nothing to pronounce in the text"))
-
-    def _say(self) -> None:
-        """The next clause to the engine: it has room for one, and this is the stream's turn."""
-        self._credit -= 1
-        clause = self._reading.take()
-        try:
-            self._saying.say(clause.text)
-        except AbrError as error:
+    def _failed(self, error: Exception) -> None:
+        if not self.closed:
             self._link.fault(self, error)
-        else:  # the engine is at work already, and what it says comes in a later turn
-            self._feed(lambda now: self.core.mark(clause.begin, clause.end, now))
-
-    def _stop_engine(self) -> None:
-        self._reading.drop()
-        self._pcm_ended = True
-        self._saying.stop()
 
     # ------------------------------------------------------------ the core's law
-
-    def _feed(self, call: Input, samples: int = 0) -> None:
-        """An input of the engine's side, which may be kept back."""
-        for one in self._hoard.pass_on(call, samples):
-            self._input(one)
 
     def _input(self, call: Input) -> None:
         """One input, then drain, then the next; what comes up in between waits its turn."""
@@ -374,20 +286,15 @@ class Utterance:
             elif isinstance(output, Encode):
                 self._coding.submit(output.job, self.core)
             elif isinstance(output, Credit):
-                self._credit += output.clauses
-                self._say_next()
+                self._making.credit(output.clauses)
             else:
                 self._notice(output)
 
     def _worded(self, message: Message) -> Message:
         """As it is told: the end of a speech whose text goes on elsewhere says so."""
-        if isinstance(message, StreamEnd) and message.reason == "done" and self._reading.left:
-            return replace(message, reason=MOVED, chars=self._reading.taken)
+        if isinstance(message, StreamEnd) and message.reason == "done" and self._making.left:
+            return replace(message, reason=MOVED, chars=self._making.taken)
         return message
-
-    def _failed(self, error: Exception) -> None:
-        if not self.closed:
-            self._link.fault(self, error)
 
     def _notice(self, notice: Notice) -> None:
         event = notice.event

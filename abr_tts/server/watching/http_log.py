@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 
+from aiohttp import web
 from aiohttp.http_exceptions import BadHttpMessage
 
 log = logging.getLogger("abr_tts.http")
@@ -18,6 +19,8 @@ class _Unquoted(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether the record is logged; a bad request's without its words."""
         fault = record.exc_info[1] if record.exc_info else None
+        if isinstance(fault, web.RequestPayloadError):  # of a body, found after the answer
+            fault = fault.__cause__
         if not isinstance(fault, BadHttpMessage):
             return True
         record.exc_info = record.exc_text = None

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from typing import Any, Protocol, TypeAlias
 
 from ... import __version__
-from ...errors import MissingDependency
+from ...errors import MissingDependency, to_install
 from ..config import TracingSettings
 from .logs import SHORT
 
@@ -92,7 +92,7 @@ def make(settings: TracingSettings, engine: str) -> Tracing:
     try:
         return _Otlp(settings, engine)
     except ModuleNotFoundError as error:
-        raise MissingDependency(f"tracing.endpoint needs {error.name}: pip install 'abr-tts[otel]'") from None
+        raise MissingDependency(f"tracing.endpoint needs {error.name}: {to_install('otel')}") from None
 
 
 class _Otlp:

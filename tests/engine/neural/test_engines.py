@@ -97,7 +97,7 @@ def test_threads_are_those_of_the_option_else_of_openmps_variable_else_the_engin
 def test_a_package_that_is_missing_is_named_with_the_extra_that_brings_it(monkeypatch, kind):
     for module in ("hibari", "hibari.voices", "piper", "jieba"):
         monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingDependency, match=r"pip install 'abr-tts\[(neural|piper|zh)\]'"):
+    with pytest.raises(MissingDependency, match=r"pip install '\.\[(neural|piper|zh)\]'"):
         engine(kind).load({})
 
 

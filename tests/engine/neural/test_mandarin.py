@@ -27,7 +27,7 @@ SPOKEN = {
 
 @pytest.fixture(scope="module")
 def read():
-    pytest.importorskip("misaki", reason="misaki is not installed: pip install 'abr-tts[zh]'")
+    pytest.importorskip("misaki", reason="misaki is not installed: pip install '.[zh]'")
     from abr_tts.engine.neural.mandarin import Mandarin
 
     return Mandarin(lambda text: f"<{text}>")

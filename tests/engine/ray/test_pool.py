@@ -21,7 +21,7 @@ from abr_tts.errors import EngineError, EngineLost, EngineTimeout, MissingDepend
 
 from ..pools import Collector
 
-pytest.importorskip("ray", reason="pip install 'abr-tts[ray]': Ray is not installed")
+pytest.importorskip("ray", reason="pip install '.[ray]': Ray is not installed")
 pytestmark = pytest.mark.usefixtures("cluster")
 
 PATIENCE_S = 60.0

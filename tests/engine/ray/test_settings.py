@@ -55,7 +55,7 @@ def test_the_package_goes_to_other_machines_unless_the_operator_brings_it():
 
 def test_without_ray_it_is_said_how_to_get_it(monkeypatch):
     monkeypatch.setattr(cluster.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(MissingDependency, match=r"pip install 'abr-tts\[ray\]'"):
+    with pytest.raises(MissingDependency, match=r"pip install '\.\[ray\]'"):
         pool_for(EngineSpec("tone"), 1, Limits(), pool=RAY)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import trustme
 
-pytest.importorskip("tritonclient.grpc", reason="pip install 'abr-tts[triton]': no tritonclient here")
+pytest.importorskip("tritonclient.grpc", reason="pip install '.[triton]': no tritonclient here")
 
 from abr_tts.audio.pcm import to_int16
 from abr_tts.engine.references import RATE as CLIP_RATE

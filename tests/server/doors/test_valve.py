@@ -81,6 +81,17 @@ def world(request):
     return running
 
 
+async def held_up(writer: Writer) -> None:
+    """Until what it has written stays the same for 20 looks."""
+    sizes: list[int] = []
+
+    def still() -> bool:
+        sizes.append(writer.written)
+        return len(sizes) > 20 and sizes[-1] == sizes[-20]
+
+    await eventually(still)
+
+
 async def test_everything_arrives_and_the_connection_serves_the_next_request(world):
     async with world() as (writer, http, url):
         connections = set()
@@ -96,13 +107,7 @@ async def test_a_reader_who_reads_nothing_is_given_little_and_then_everything(wo
         writer.pieces = 2_000
         async with asyncio.timeout(WAIT_S), http.get(url) as answer:
             await answer.content.readany()
-            sizes: list[int] = []
-
-            def still() -> bool:
-                sizes.append(writer.written)
-                return len(sizes) > 20 and sizes[-1] == sizes[-20]
-
-            await eventually(still)
+            await held_up(writer)
             held = writer.valve.sample()
             assert held.unacked_bytes + held.user_bytes < writer.written < 8_000_000
             assert held.user_bytes <= len(PIECE) + 100
@@ -130,3 +135,27 @@ async def test_a_reader_who_reads_nothing_for_too_long_is_given_up(world):
         await eventually(lambda: writer.fault)
         assert isinstance(writer.fault, TimeoutError)
         answer.close()
+
+
+@pytest.mark.parametrize("patience_s", [0.0, 0.3])
+async def test_who_waits_for_a_reader_waits_no_longer_than_a_hurry_leaves_him(world, patience_s):
+    async with world() as (writer, http, url):
+        writer.pieces, writer.patience_s = 100_000, 600.0
+        answer = await http.get(url)
+        await answer.content.readany()
+        await held_up(writer)
+        writer.valve.hurry(patience_s)
+        async with asyncio.timeout(patience_s + 1.0):
+            await writer.over.wait()
+        assert isinstance(writer.fault, TimeoutError)
+        answer.close()
+
+
+async def test_a_reader_who_reads_notices_no_hurry(world):
+    async with world() as (writer, http, url):
+        writer.pieces = 200
+        async with asyncio.timeout(WAIT_S), http.get(url) as answer:
+            await answer.content.readany()
+            writer.valve.hurry(WAIT_S)
+            await answer.read()
+        assert writer.written == 200 * len(PIECE) and writer.fault is None

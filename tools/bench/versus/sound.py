@@ -116,7 +116,7 @@ def recognise(
     """Count in `sounds` what is understood wrongly; gives the engine's own word error rate, in percent."""
     lacks = [name for name in RECOGNISER if importlib.util.find_spec(name) is None]
     if lacks:
-        print(f"no words: pip install 'abr-tts[words]', there is no {', '.join(lacks)}", file=sys.stderr)
+        print(f"no words: pip install '.[words]', there is no {', '.join(lacks)}", file=sys.stderr)
         return None
     own = Sounds()
     with tempfile.TemporaryDirectory(prefix="abr-tts-words-") as folder:
