@@ -118,7 +118,7 @@ class Outgoing:
         Raises:
             ResumeLost: what it lacks is not held any more. Nothing has changed.
         """
-        again = self.kept.again(to.handle, to.wanted, goes_on)
+        again = self.kept.again(to.handle, to.wanted, to.played, goes_on)
         self.kept.cut_upgrade()
         self._handle, self.attached = to.handle, True
         self.again.extend(again)

@@ -77,7 +77,9 @@ class Retention:
         while len(self._marks) > 1 and self._marks[1].pts <= played:
             self._marks.popleft()  # the clause after it sounds already
 
-    def again(self, handle: int, wanted: Mapping[int, int], goes_on: tuple[int, int] | None) -> list[Again]:
+    def again(
+        self, handle: int, wanted: Mapping[int, int], played: int, goes_on: tuple[int, int] | None
+    ) -> list[Again]:
         """
         What a listener lacks, in the words and bytes that were used before: the bank and marks.
 
@@ -86,6 +88,7 @@ class Retention:
         Args:
             handle: the stream's number on the new connection.
             wanted: track → pts of the next packet that the listener does not have.
+            played: up to where it has heard: what it wants nothing of and ends there it has let go.
             goes_on: number of the bank's live track, and the pts of the next packet that it will make.
 
         Raises:
@@ -95,7 +98,8 @@ class Retention:
         for number, words in self._words.items():
             packets = [one for one in self._packets[BANK] if one.track == number]
             live = goes_on is not None and number == goes_on[0]
-            if not packets and not live:
+            over = number not in wanted and bool(packets) and packets[-1].end <= played
+            if not live and (over or not packets):
                 continue
             opening = words[0]
             assert isinstance(opening, TrackMessage), "a track begins with its opening"

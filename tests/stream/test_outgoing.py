@@ -28,8 +28,9 @@ class Way:
         self.outgoing.announce([Track(3, 0, BANK, RUNG.name, RUNG.codec, RUNG.sample_rate, 1, 0, 0)])
         self.made = 0
 
-    def make(self, *packets, rank=BANK):
-        job = EncodeJob(rank, rank, RUNG, self.made, len(packets), True, None, None)
+    def make(self, *packets, rank=BANK, track=None):
+        number = rank if track is None else track
+        job = EncodeJob(number, rank, RUNG, self.made, len(packets), True, None, None)
         self.outgoing.audio(job, list(packets))
         self.made += len(packets) * FRAME_TICKS
 
@@ -41,9 +42,9 @@ class Way:
             self.outgoing.written()
         return messages
 
-    def attach(self, wanted, handle=4):
-        to = Attachment(handle, FixedRung(RUNG), wanted, 0)
-        return self.outgoing.attach(to, (0, self.made))
+    def attach(self, wanted, handle=4, played=0, live=0):
+        to = Attachment(handle, FixedRung(RUNG), wanted, played)
+        return self.outgoing.attach(to, (live, self.made))
 
 
 def test_what_was_given_out_is_on_its_way_until_it_is_written():
@@ -135,6 +136,22 @@ def test_a_listener_who_lacks_what_is_not_held_changes_nothing():
         way.attach({0: 0})
     assert not way.outgoing.attached
     assert not way.outgoing.again
+
+
+def test_a_track_that_the_listener_has_let_go_is_not_told_again_though_its_end_is_kept():
+    """It has played past that end since its last report, which is all that is forgotten here."""
+    way = Way()
+    way.make(b"one", b"two")
+    way.make(b"three")
+    start = way.made
+    way.outgoing.announce([Track(3, 2, BANK, RUNG.name, RUNG.codec, RUNG.sample_rate, 1, start, 0)])
+    way.make(b"four", b"five", track=2)
+    way.outgoing.kept.forget(2 * FRAME_TICKS, way.made)
+    way.given()
+    with pytest.raises(ResumeLost):
+        way.attach({2: way.made}, played=start - 1, live=2)
+    assert way.attach({2: start + FRAME_TICKS}, played=start, live=2) == start + FRAME_TICKS
+    assert [one.track for one in way.outgoing.again] == [2, 2]
 
 
 def test_after_a_drop_nothing_is_told_again():
