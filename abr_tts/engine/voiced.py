@@ -7,6 +7,7 @@ It must not know who speaks, nor who waits.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Generic, Optional, TypeVar
 
 from ..errors import Unsupported
@@ -18,7 +19,7 @@ Request = TypeVar("Request", bound=Asked)
 """A request as a pool has it."""
 
 
-class Voiced(Generic[Request]):
+class Voiced(ABC, Generic[Request]):
     """
     Of a pool: it makes `_catalogue` when it knows the voices, and takes requests by `_speak`.
 
@@ -59,6 +60,6 @@ class Voiced(Generic[Request]):
             raise Unsupported(f"{self.abilities.engine} cannot be told how to speak")
         return self._speak(Line(text, voice.name, language, speed, instruct), sink, first)
 
+    @abstractmethod
     def _speak(self, line: Line, sink: Sink, first: bool) -> Request:
         """Take a request; `first` as of `say`. Raises `Busy`."""
-        raise NotImplementedError
