@@ -15,7 +15,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import NOTHING, PlayoutError
+from ..errors import NOTHING, EmptyText, PlayoutError
 from ..stream.player import Player
 from ..stream.reporter import Position
 from ..units import samples_to_ticks, seconds_to_ticks, ticks_to_seconds
@@ -287,16 +287,32 @@ class Speech:
 
     def fail(self, fault: Exception) -> None:
         """The stream has ended on the server's side or with its connection."""
-        if not self._settled:
+        if self._is_all(fault):
+            self._end_here()
+        elif not self._settled:
             self._fault = fault
             self._settle()
 
     def cancel_with(self, fault: Exception) -> None:
         """Something on this side went wrong: stop the stream, and raise it to the listener."""
-        if not self._settled:
+        if self._is_all(fault):
+            self._end_here()
+        elif not self._settled:
             self._fault = fault
             self._link.send(m.Cancel(self._asking.ref), self)
             self._settle()
+
+    def _is_all(self, fault: Exception) -> bool:
+        """Whether there was nothing to say in what a further server was asked for: the speech is whole."""
+        return isinstance(fault, EmptyText) and self._player.begins > 0 and not self._settled
+
+    def _end_here(self) -> None:
+        self._link.send(m.Cancel(self._asking.ref), self)
+        rate = self._player.receiving.out_rate or self.stats.sample_rate
+        self._player.on_message(m.StreamEnd(1, 0, rate, 1, ""))
+        self.received = True
+        self._note_end()
+        self._news.set()
 
     def lost(self) -> None:
         """The connection is lost, and another one will come: what is held is heard meanwhile."""

@@ -242,6 +242,7 @@ class Front:
             if caller is None:
                 raise Unauthorized(NO_KEY if ticket is None else BAD_TICKET)
             self._shared.quotas.connect(caller)
+            self._auth.use_up(headers, ticket, now)
         except AbrError as error:
             self._shared.admission.disconnect()
             if limit := limit_of(error):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
+from contextlib import suppress
 
 from ..errors import NOTHING, AbrError, Internal, MessageTooBig
 from ..wire import messages as m
@@ -21,6 +22,13 @@ from .watching.logs import ids
 from .watching.metrics import Metrics
 
 log = logging.getLogger(__name__)
+
+MOST_WAITING = 1024
+"""Messages that wait for a client at which nothing more of it is read, until it has taken some: of speech
+64 kB are under way at most, so what waits beyond are answers to one who asks and does not read. A guess."""
+
+LOOK_S = 0.1
+"""Seconds between two looks whether it has taken some."""
 
 
 class Pump(ABC):
@@ -38,6 +46,7 @@ class Pump(ABC):
         self.last_fault: AbrError | None = None
         """The last one that the peer was told of."""
         self._timer: asyncio.TimerHandle | None = None
+        self._room = asyncio.Event()
         self._over = False
         """It only waits for what was sent to be taken: whatever still comes to it, no timer is set again."""
 
@@ -62,10 +71,18 @@ class Pump(ABC):
                 self._connection.receive(data, self._loop.time())
                 self._settle()
                 self._pace(self._loop.time())
+                while self._outbox.waiting > MOST_WAITING:
+                    await self._wait_for_room()
         except MessageTooBig as error:
             error.detail["limit"] = self._connection.limits.message_bytes
             self._note(error)
             self._connection.close(error.close, error.message)
+
+    async def _wait_for_room(self) -> None:
+        self._room.clear()
+        with suppress(TimeoutError):  # the outbox does not tell of a connection that is lost
+            async with asyncio.timeout(LOOK_S):
+                await self._room.wait()
 
     def go_away(self, deadline_s: float) -> None:
         """Tell the peer that the server drains."""

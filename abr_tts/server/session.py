@@ -93,6 +93,8 @@ class Session(Pump):
         utterance = self._utterances.get(stream_id)
         self._charge(message)
         match message:
+            case m.Hello() if self._shared.draining():  # it came before, and was not told
+                self.go_away(self._services.settings.server.drain_s)
             case m.StreamStart():
                 self._start(message)
             case m.Attach():
@@ -145,6 +147,7 @@ class Session(Pump):
                     utterance.received(received)
 
     def _written(self, entry: Entry, at: float) -> None:
+        self._room.set()
         self._sent_bytes += len(entry.data)
         self._metrics.sent_bytes.inc(len(entry.data))
         ended = entry.owner if isinstance(entry.message, m.StreamEnd) else None

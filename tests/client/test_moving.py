@@ -117,3 +117,28 @@ async def slowly(speech) -> np.ndarray:
         frames.append(frame)
         await asyncio.sleep(0.01)
     return np.concatenate(frames)
+
+
+@pytest.mark.parametrize("tail", ["", "  \n", "!!! ..."])
+async def test_where_nothing_is_left_to_say_after_the_move_the_speech_is_whole(tail):
+    over = asyncio.Event()
+
+    async def text() -> AsyncIterator[str]:
+        yield SENTENCE * 2
+        await over.wait()
+        if tail:
+            yield tail
+
+    async def stop_and_end(relay, first, second) -> None:
+        stopping = asyncio.ensure_future(stop(relay, first, second))
+        asyncio.get_running_loop().call_later(2.2, over.set)
+        await stopping
+
+    async with two_servers() as (relay, first, second), Client(f"ws://127.0.0.1:{relay.port}") as client:
+        async with Client(second.url) as other:
+            whole = await other.speak(SENTENCE * 2, rung="pcm22").read()
+        heard, speech, _ = await listen(
+            client, 10, lambda: stop_and_end(relay, first, second), rung="pcm22", text=text()
+        )
+    assert np.array_equal(heard, whole)
+    assert speech.stats.complete

@@ -110,3 +110,8 @@ def test_a_file_may_name_its_keys(tmp_path):
 def test_a_named_key_obeys_the_rules_of_keys(entry):
     with pytest.raises(ConfigError, match="auth: key 1 has other characters"):
         Auth(AuthSettings(keys=(entry,)))
+
+
+@pytest.mark.parametrize("origin", ["http://[", "http://[::1", "http://evil\u2100.example"])
+def test_what_is_no_origin_may_not_connect(origin):
+    assert not Auth(AuthSettings()).allows_origin({"Origin": origin, "Host": "127.0.0.1"})

@@ -159,3 +159,17 @@ async def test_a_token_opens_a_connection_in_a_header_and_as_a_subprotocol(tmp_p
             await client.start("hello", rung="pcm22")
         async with peer(server.url, protocols=("abr-tts.v1", f"abr-tts.key.{given}")) as client:
             await client.start("hello", rung="pcm22")
+
+
+def test_a_token_of_other_than_ascii_letters_is_none(tmp_path):
+    assert name_of(auth(tmp_path, SECRET), "\udcff.a.b") is None
+
+
+@pytest.mark.parametrize(
+    "claims", [{"exp": 10**400}, {"sub": "\ud800"}], ids=["beyond all time", "half a letter"]
+)
+def test_a_signed_claim_that_is_no_number_and_no_name_is_none(tmp_path, claims):
+    made = auth(tmp_path, SECRET)
+    body = {"sub": "anna", "exp": time.time() + 60, "iss": ISSUER, "aud": AUDIENCE} | claims
+    given = jwt.api_jws.PyJWS().encode(json.dumps(body).encode(), SECRET, "HS256")
+    assert name_of(made, given) is None

@@ -16,6 +16,7 @@ from abr_tts.engine.text import Clauser
 from abr_tts.engine.tone import Options, expected
 from abr_tts.server.config import load
 from abr_tts.server.program import run
+from abr_tts.server.pump import MOST_WAITING
 from abr_tts.wire import messages as m
 
 from .harness import TONE, eventually, go_deaf, peer, serving, tcp_socket
@@ -229,3 +230,19 @@ async def test_a_fault_in_one_streams_codec_ends_that_stream_alone(monkeypatch):
 
 def broken(*args, **kwargs):
     raise RuntimeError("no encoder today")
+
+
+async def test_nothing_more_is_read_of_a_client_that_asks_and_does_not_read():
+    most = {"limits__messages_per_s": 1_000_000.0, "limits__message_burst": 1_000_000}
+    async with serving(**most) as server, peer(server.url, level=2, hints=False) as client:
+        (session,) = server._front.sessions
+        session._outbox._flow.full = True  # as of a socket that is full
+        for number in range(3 * MOST_WAITING):
+            await client.send(m.Ping(number))
+        await eventually(lambda: session._outbox.waiting > MOST_WAITING)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert session._outbox.waiting == MOST_WAITING + 1
+        session._outbox._flow.full = False
+        session._outbox._pump()
+        await client.first(m.Pong, value=3 * MOST_WAITING - 1)

@@ -8,7 +8,7 @@ import pytest
 
 from abr_tts.wire import messages as m
 
-from .harness import Peer, peer
+from .harness import Peer, eventually, peer, serving
 from .test_reload import ready, running
 
 STREAMS = 100
@@ -88,3 +88,15 @@ async def test_a_second_signal_ends_the_program_at_once(number):
         server.process.send_signal(number)
         assert await client.closed() == 1012
         assert await asyncio.wait_for(server.process.wait(), 5.0) == 0
+
+
+async def test_who_greets_while_the_server_stops_is_told_so():
+    async with serving() as server, peer(server.url) as busy:
+        await busy.start("A long text. " * 200, rung="pcm22")
+        async with peer(server.url, hello=False) as late:
+            stopping = asyncio.ensure_future(server.drain())
+            await eventually(lambda: server.door.draining)
+            await late.send(m.Hello(codecs=("pcm16",)))
+            await late.first(m.Welcome)
+            await late.first(m.GoingAway)
+            stopping.cancel()

@@ -10,6 +10,7 @@ import pytest
 import trustme
 
 from abr_tts.errors import ConfigError
+from abr_tts.server.rollout import refresh as module
 from abr_tts.server.rollout.refresh import APPLIED, REFUSED, Kind, Refresh
 from abr_tts.server.rollout.watch import SETTLE_S
 
@@ -174,3 +175,44 @@ async def test_sighup_has_the_keys_of_a_program_read_again(tmp_path):
         os.kill(server.process.pid, signal.SIGHUP)
         assert "1 keys are in use" in await server.read("auth.keys_file")
         assert [await status(server.url, key) for key in ("first", "second")] == [401, 101]
+
+
+def test_files_that_exchange_their_keys_are_both_taken_whichever_is_looked_at_first(tmp_path):
+    """A Kubernetes secret changes all at once; beside the other's old text a file may be wrong."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.write_text("a")
+    two.write_text("b")
+    held = {"one": "a", "two": "b"}
+
+    def take(name, other, text):
+        if text == held[other]:
+            raise ConfigError("in both")
+        held[name] = text
+        return "taken"
+
+    kinds = [
+        Kind("one", (one,), lambda texts: take("one", "two", texts[0])),
+        Kind("two", (two,), lambda texts: take("two", "one", texts[0])),
+    ]
+    refresh = Refresh(kinds, 5.0, Told())
+    one.write_text("b")
+    two.write_text("c")
+    look(refresh, 0.0, at_once=True)
+    assert held == {"one": "b", "two": "c"}
+    assert refresh.stale == 0
+
+
+@pytest.mark.parametrize(("more", "stale"), [(0, 0), (1, 1)])
+def test_a_file_of_keys_may_be_so_long_and_is_stale_one_past_it(tmp_path, monkeypatch, more, stale):
+    monkeypatch.setattr(module, "MOST_KEY_BYTES", 200_000)
+    refresh, (path,), taken, _ = watching(tmp_path, "k\n" * 50_000)
+    path.write_text("k\n" * 99_999 + "kk" + "k" * more)
+    look(refresh, 0.0, at_once=True)
+    assert (len(taken), refresh.stale) == (1 - stale, stale)
+
+
+def test_a_file_that_is_too_long_from_the_start_is_stale(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(module, "MOST_KEY_BYTES", 10)
+    refresh, *_ = watching(tmp_path, "k" * 11)
+    assert refresh.stale == 1
+    assert "cannot be seen" in caplog.text

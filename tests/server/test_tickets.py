@@ -8,7 +8,7 @@ import pytest
 from abr_tts.server.access.tickets import Grant, Tickets
 from abr_tts.wire import messages as m
 
-from .harness import peer, serving
+from .harness import eventually, peer, serving
 
 ANNA = Grant("anna", "digest")
 KEYS = {"auth__keys": ("anna:first-key", "second-key"), "auth__origins": ("https://app.example",)}
@@ -174,3 +174,20 @@ async def test_a_body_that_does_not_come_is_not_waited_for():
         async with asyncio.timeout(5.0):
             assert (await reader.readline()).split()[1] == b"408"
         writer.close()
+
+
+async def test_a_ticket_that_opened_nothing_is_good_for_another_attempt():
+    async with serving(**KEYS, limits__connections_per_key=1) as server, aiohttp.ClientSession() as http:
+        async with http.post(f"{server.http_url}/v1/tickets", headers=FIRST) as answer:
+            url = f"{server.url}?ticket={(await answer.json())['ticket']}"
+        first = await http.ws_connect(server.url, protocols=("abr-tts.v1",), headers=FIRST)
+        with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+            await http.ws_connect(url, protocols=("abr-tts.v1",))
+        assert refused.value.status == 429
+        await first.close()
+        await eventually(lambda: not server.door.sessions)
+        second = await http.ws_connect(url, protocols=("abr-tts.v1",))
+        await second.close()
+        with pytest.raises(aiohttp.WSServerHandshakeError) as used:
+            await http.ws_connect(url, protocols=("abr-tts.v1",))
+        assert used.value.status == 401

@@ -126,10 +126,10 @@ class Auth:
     def enter(
         self, headers: Mapping[str, str], ticket: str | None, address: str, session: str, now: float
     ) -> Caller | None:
-        """Who connects; a ticket is used up. None: nobody who may."""
+        """Who connects; a ticket stays good until it is `tickets.use`d. None: nobody who may."""
         if ticket is None:
             return self.caller(headers, address, session) if self.allows_key(headers) else None
-        grant = self.tickets.use(ticket, _origin(headers), now)
+        grant = self.tickets.look(ticket, _origin(headers), now)
         if grant is None:
             return None
         caller = Caller(address, grant.key_name, grant.key_digest, session, grant, grant.expires)
@@ -154,6 +154,11 @@ class Auth:
 
         return fault
 
+    def use_up(self, headers: Mapping[str, str], ticket: str | None, now: float) -> None:
+        """A ticket has opened its connection."""
+        if ticket is not None:
+            self.tickets.use(ticket, _origin(headers), now)
+
     def allows_origin(self, headers: Mapping[str, str]) -> bool:
         """
         Whether the page that connects may do so.
@@ -165,7 +170,10 @@ class Auth:
         origin = _origin(headers)
         if not origin or "*" in self._origins or origin in self._origins:
             return True
-        return urlsplit(origin).netloc == headers.get("Host", "").lower()
+        try:
+            return urlsplit(origin).netloc == headers.get("Host", "").lower()
+        except ValueError:  # it is no address
+            return False
 
     def _bearing(self, key: str) -> tuple[str, str, float | None] | None:
         """Name, digest and `exp` of who bears this, empty where nobody is asked; None: nobody who may."""

@@ -73,7 +73,7 @@ class Bearer:
 
         Both must be there. `nbf` and `iat` bind where they are.
         """
-        if len(token) > MOST_CHARS or token.count(".") != 2:
+        if len(token) > MOST_CHARS or token.count(".") != 2 or not token.isascii():
             return None
         try:
             header = self._jwt.get_unverified_header(token)
@@ -100,7 +100,11 @@ class Bearer:
         name = claims["sub"]
         if not isinstance(name, str) or not 0 < len(name) <= NAME_CHARS:
             return None
-        return name, float(claims["exp"])
+        try:
+            name.encode()
+            return name, float(claims["exp"])
+        except (UnicodeEncodeError, OverflowError):  # half a character; a time beyond all numbers
+            return None
 
 
 def _library() -> Any:

@@ -22,6 +22,9 @@ log = logging.getLogger(__name__)
 APPLIED, REFUSED = "applied", "refused"
 """What comes of a change, as metrics name it."""
 
+MOST_KEY_BYTES = 16_777_216
+"""Longest file of keys that is looked at for changes: some 400 000 keys, read whole every few seconds. A guess."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -42,12 +45,15 @@ class _Watched:
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
-        self.settling = Settling(self.look()[0])
-        self.stale = False
+        first = self.look()[0]
+        self.settling = Settling(first)
+        self.stale = first.text is None
+        if self.stale:
+            log.warning("%s: %s; its changes cannot be seen", kind.setting, first.fault)
 
     def look(self) -> tuple[Sight, tuple[str, ...]]:
         """All of it as one sight, and each text."""
-        sights = [look(path, "file") for path in self.kind.paths]
+        sights = [look(path, "file", MOST_KEY_BYTES) for path in self.kind.paths]
         for path, sight in zip(self.kind.paths, sights, strict=True):
             if sight.text is None:
                 return Sight(None, f"{path}: {sight.fault}"), ()
@@ -91,11 +97,16 @@ class Refresh:
 
     def take(self, seen: Sequence[tuple[Sight, tuple[str, ...]]], now: float, at_once: bool) -> None:
         """What a look at `now` saw, in the order of the kinds."""
-        for one, (sight, texts) in zip(self._watched, seen, strict=True):
-            if one.settling.see(sight, now, at_once):
-                self._change(one, sight, texts)
+        pairs = list(zip(self._watched, seen, strict=True))
+        news = [(one, *saw) for one, saw in pairs if one.settling.see(saw[0], now, at_once)]
+        applied = [self._change(*each) for each in news]
+        # What was refused for what another file said may be good by now.
+        if any(applied):
+            for (one, sight, texts), good in zip(news, applied, strict=True):
+                if not good:
+                    self._change(one, sight, texts)
 
-    def _change(self, one: _Watched, sight: Sight, texts: tuple[str, ...]) -> None:
+    def _change(self, one: _Watched, sight: Sight, texts: tuple[str, ...]) -> bool:
         setting = one.kind.setting
         try:
             if sight.text is None:
@@ -105,10 +116,11 @@ class Refresh:
             one.stale = True
             log.warning("%s: %s; what was there before is in use", setting, error)
             self._told(setting, REFUSED)
-        else:
-            one.stale = False
-            log.info("%s: %s", setting, words)
-            self._told(setting, APPLIED)
+            return False
+        one.stale = False
+        log.info("%s: %s", setting, words)
+        self._told(setting, APPLIED)
+        return True
 
     async def _wait(self) -> bool:
         """Until it is time or somebody asks; whether somebody did."""

@@ -39,15 +39,18 @@ class Sight:
     missing: bool = False
 
 
-def look(path: Path, what: str = "policy file") -> Sight:
-    """Read a file, called `what`, wherever its links lead now. It may block as long as the disk does."""
+def look(path: Path, what: str = "policy file", most: int = MOST_BYTES) -> Sight:
+    """
+    Read a file of at most so many bytes, called `what`, wherever its links lead now. It may block as long
+    as the disk does.
+    """
     try:
         with open(path, "rb", opener=_open) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return Sight(None, "cannot be read (it is no regular file)")
-            data = file.read(MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            return Sight(None, f"is longer than {MOST_BYTES} bytes")
+            data = file.read(most + 1)
+        if len(data) > most:
+            return Sight(None, f"is longer than {most} bytes")
         return Sight(data.decode("utf-8"))
     except FileNotFoundError:
         return Sight(None, f"there is no such {what}", missing=True)

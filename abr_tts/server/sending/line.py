@@ -23,6 +23,10 @@ OnWritten = Callable[[Entry, float], None]
 class Outlet(Protocol):
     """Messages on their way out, in order; `outbox.Outbox` says it in full."""
 
+    @property
+    def waiting(self) -> int:
+        """Messages that wait here."""
+
     def put(self, entry: Entry) -> None:
         """Send `entry` after what is queued."""
 

@@ -79,6 +79,11 @@ class Outbox:
             self._waiting.append(entry)
             self._pump()
 
+    @property
+    def waiting(self) -> int:
+        """Messages that wait here."""
+        return len(self._waiting)
+
     def discard(self, owner: object) -> None:
         """Drop what waits of `owner`; what is being written cannot be stopped."""
         self._waiting = deque(entry for entry in self._waiting if entry.owner is not owner)
