@@ -23,7 +23,8 @@ APPLIED, REFUSED = "applied", "refused"
 """What comes of a change, as metrics name it."""
 
 MOST_KEY_BYTES = 16_777_216
-"""Longest file of keys that is looked at for changes: some 400 000 keys, read whole every few seconds. A guess."""
+"""Longest file of keys that is looked at for changes: some 400 000 keys. It is read whole every few seconds;
+a guess."""
 
 
 @dataclass(frozen=True, slots=True)
