@@ -132,7 +132,8 @@ async def test_speech_is_slower_when_little_is_held_and_the_text_heard_stays_rig
             places.append((speech.stats.seconds, speech._player.played / 48_000))
     stats = speech.stats
     assert stats.complete and stats.slowed_ms > 50
-    assert stats.seconds == pytest.approx(1.8 + stats.slowed_ms / 1000, abs=0.002)
+    more_s = stats.seconds - 1.8 - stats.slowed_ms / 1000
+    assert -0.002 <= more_s <= 0.002 + 0.02 * stats.stalls, "a stall may begin with a part of a frame"
     sound_s, speech_s = places[len(places) // 2]
     assert speech_s <= sound_s and places[-1][1] == pytest.approx(1.8)
 

@@ -126,6 +126,31 @@ test('text that still comes goes on coming elsewhere', async () => {
   assert.ok(of('end')[0].detail.report.complete);
 });
 
+test('a speech is whole where the text that still comes has no words', async () => {
+  const { world, server, receiver, id, old, of } = await begun({
+    request: { text: 'One. ', open: true },
+  });
+  server.say(old, AWAY);
+  server.say(old, moved(30, 5));
+  await world.pass(0.1);
+  receiver.do({ do: 'write', id, text: null });
+  await world.pass(0.1);
+  const line = server.last;
+  const [start] = starts(line);
+  const error = {
+    type: 'error',
+    code: 'empty_text',
+    message: 'no words',
+    scope: 'stream',
+    stream_id: start.stream_id,
+  };
+  server.say(line, { ...error, detail: {}, retry_after: null });
+  await world.pass(2);
+  assert.ok(of('end')[0].detail.report.complete);
+  assert.equal(of('end')[0].detail.report.playedMs, 600);
+  assert.equal(of('error').filter(({ detail }) => detail.code === 'empty_text').length, 0);
+});
+
 test('a speech of which nothing is left is not asked for again', async () => {
   const { world, server, old, of } = await begun({ request: { text: 'One.  ' } });
   server.say(old, AWAY);

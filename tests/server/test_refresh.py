@@ -177,7 +177,8 @@ async def test_sighup_has_the_keys_of_a_program_read_again(tmp_path):
         assert [await status(server.url, key) for key in ("first", "second")] == [401, 101]
 
 
-def test_files_that_exchange_their_keys_are_both_taken_whichever_is_looked_at_first(tmp_path):
+@pytest.mark.parametrize("at_once", [True, False], ids=["in one look", "one after the other"])
+def test_files_that_exchange_their_keys_are_both_taken_whichever_is_looked_at_first(tmp_path, at_once):
     """A Kubernetes secret changes all at once; beside the other's old text a file may be wrong."""
     one, two = tmp_path / "one", tmp_path / "two"
     one.write_text("a")
@@ -196,8 +197,11 @@ def test_files_that_exchange_their_keys_are_both_taken_whichever_is_looked_at_fi
     ]
     refresh = Refresh(kinds, 5.0, Told())
     one.write_text("b")
+    if not at_once:
+        look(refresh, 0.0, at_once=True)
+        assert (held, refresh.stale) == ({"one": "a", "two": "b"}, 1)
     two.write_text("c")
-    look(refresh, 0.0, at_once=True)
+    look(refresh, 9.0, at_once=True)
     assert held == {"one": "b", "two": "c"}
     assert refresh.stale == 0
 

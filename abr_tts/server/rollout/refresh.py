@@ -101,10 +101,10 @@ class Refresh:
         pairs = list(zip(self._watched, seen, strict=True))
         news = [(one, *saw) for one, saw in pairs if one.settling.see(saw[0], now, at_once)]
         applied = [self._change(*each) for each in news]
-        # What was refused for what another file said may be good by now.
-        if any(applied):
-            for (one, sight, texts), good in zip(news, applied, strict=True):
-                if not good:
+        # What was refused, now or before, for what another file said may be good by now.
+        if any(applied) or (at_once and not news):
+            for one, (sight, texts) in pairs:
+                if one.stale and not one.settling.unsettled:
                     self._change(one, sight, texts)
 
     def _change(self, one: _Watched, sight: Sight, texts: tuple[str, ...]) -> bool:

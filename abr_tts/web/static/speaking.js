@@ -200,24 +200,25 @@ export class Speaking {
   }
 
   /**
-   * It ends with this fault, once all that has come is heard.
+   * It ends with this fault, once all that has come is heard; well, if nothing was left to say where it moved.
    *
    * @param {AbrError} fault
    */
   fail(fault) {
     if (this.over || this.fault) return;
-    this.fault = fault;
+    const whole = fault.code === 'empty_text' && this.#listener.begins > 0;
+    if (!whole) this.fault = fault;
     this.received = true;
     if (this.#listener.endTicks !== null) return;
     /** @type {import('./messages.js').StreamEnd} */
     const here = {
       type: 'stream_end',
       stream: 1,
-      length: Number.MAX_SAFE_INTEGER,
+      length: whole ? 0 : Number.MAX_SAFE_INTEGER,
       sample_rate: 48_000,
       channels: 1,
       codec: '',
-      reason: 'cancelled',
+      reason: whole ? 'done' : 'cancelled',
     };
     this.#listener.onMessage(here);
   }

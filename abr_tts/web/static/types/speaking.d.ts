@@ -50,7 +50,7 @@ export class Speaking {
      */
     onMessage(message: ServerMessage, size: number): ClientMessage[];
     /**
-     * It ends with this fault, once all that has come is heard.
+     * It ends with this fault, once all that has come is heard; well, if nothing was left to say where it moved.
      *
      * @param {AbrError} fault
      */
