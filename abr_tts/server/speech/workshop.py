@@ -25,7 +25,7 @@ NICENESS = 5
 """That the threads take on Linux, where each may have its own: on a full machine, whoever waits for a first
 sound waits for the loop and the engines. The threads keep a quarter of a core beside one that is always busy
 (sched(7)). Of 50 listeners who ask for sentence after sentence the mean first sound came after 53 ms without
-it and 40 ms with it, and of 1 in 100 after 290 and 225 (tools/bench/load)."""
+it and 40 ms with it, and of 1 in 100 after 290 and 245 (tools/bench/load)."""
 
 
 class Workshop:
