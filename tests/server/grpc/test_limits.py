@@ -238,9 +238,8 @@ async def test_an_error_of_a_stream_leaves_the_call_and_names_the_stream():
 
 async def test_what_is_compressed_is_refused_so_that_little_cannot_become_much():
     async with serving_grpc() as server, grpc.aio.insecure_channel(server.grpc_target) as channel:
+        # It says nothing: a write that loses to the status hides it (grpcio makes an error of its own of it).
         call = services.SpeechStub(channel).Speak(compression=grpc.Compression.Gzip)
-        with pytest.raises(grpc.aio.AioRpcError):
-            await call.write(pb.ClientMessage(hello={"client": "x" * 200}))
-            await call.read()
-        assert await call.code() == STATUS.UNIMPLEMENTED
-        assert "'gzip' is disabled" in await call.details()
+        async with asyncio.timeout(WAIT_S):
+            assert await call.code() == STATUS.UNIMPLEMENTED
+            assert "'gzip' is disabled" in await call.details()
