@@ -10,8 +10,9 @@ import tracemalloc
 import aiohttp
 import pytest
 
+from abr_tts.audio import pcm
 from abr_tts.server.watching.heap import Heap, find_trim
-from abr_tts.server.watching.memory import TOP
+from abr_tts.server.watching.memory import TOP, _place
 from abr_tts.wire import messages as m
 
 from .harness import eventually, peer, serving
@@ -55,6 +56,12 @@ async def test_it_tells_the_lines_that_hold_most_and_what_they_have_grown_withou
         assert ours["grown_bytes"] >= len(kept) * 1000 and ours["blocks"] >= len(kept)
         assert all(re.fullmatch(r"[^/]\S*:\d+", one["where"]) for one in then["top"])
     assert not tracemalloc.is_tracing(), "a server that stops traces no more"
+
+
+def test_a_line_of_ours_is_told_from_the_name_of_the_package_on():
+    assert _place(pcm.__file__, 12) == "abr_tts/audio/pcm.py:12"
+    assert _place(aiohttp.__file__, 3) == "aiohttp/__init__.py:3"
+    assert _place(json.__file__, 4) == "json/__init__.py:4"
 
 
 async def test_it_tells_nothing_that_was_said():

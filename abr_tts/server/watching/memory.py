@@ -30,7 +30,7 @@ TOP = 10
 """Lines of code that are told."""
 
 OURS = Path(__file__).resolve().parents[2]
-"""What paths are told without, ours and, where they lie beside us, those of libraries."""
+"""The package: its own lines are told from its name on."""
 
 
 class Memory:
@@ -121,7 +121,7 @@ def _place(file: str, line: int) -> str:
     """`abr_tts/server/app.py:12`: no folders of this machine."""
     path = Path(file)
     if path.is_relative_to(OURS):
-        return f"{path.relative_to(OURS)}:{line}"
+        return f"{path.relative_to(OURS.parent)}:{line}"
     parts = path.parts
     since = parts.index("site-packages") + 1 if "site-packages" in parts else max(0, len(parts) - 2)
     return f"{'/'.join(parts[since:])}:{line}"
