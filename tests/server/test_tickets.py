@@ -16,7 +16,7 @@ FIRST = {"Authorization": "Bearer first-key"}
 
 
 def test_a_ticket_opens_once_and_only_until_its_time():
-    tickets = Tickets(60.0, 10)
+    tickets = Tickets(60.0, 10, 10)
     early, late = tickets.issue(ANNA, 0.0), tickets.issue(ANNA, 0.0)
     assert tickets.look(early, "", 59.9) == ANNA
     assert tickets.use(early, "", 59.9) == ANNA
@@ -26,19 +26,38 @@ def test_a_ticket_opens_once_and_only_until_its_time():
 
 
 def test_as_many_are_out_as_may_be_and_not_one_more():
-    tickets = Tickets(60.0, 2)
+    tickets = Tickets(60.0, 2, 2)
     first = tickets.issue(ANNA, 0.0)
     assert first and tickets.issue(ANNA, 10.0)
     assert tickets.issue(ANNA, 20.0) is None
-    assert tickets.soonest_s(20.0) == 40.0
+    assert tickets.soonest_s(ANNA, 20.0) == 40.0
     assert tickets.use(first, "", 20.0)
     assert tickets.issue(ANNA, 20.0)
     assert tickets.issue(ANNA, 69.9) is None
     assert tickets.issue(ANNA, 70.0)
 
 
+def test_a_key_has_its_share_and_leaves_the_rest_to_others():
+    tickets, others = Tickets(60.0, 4, 2), Grant("", "other")
+    assert tickets.issue(others, 0.0)
+    first = tickets.issue(ANNA, 10.0)
+    assert first and tickets.issue(ANNA, 10.0)
+    assert tickets.issue(ANNA, 20.0) is None
+    assert tickets.soonest_s(ANNA, 20.0) == 50.0
+    assert tickets.issue(others, 20.0)
+    assert tickets.use(first, "", 20.0)
+    assert tickets.issue(ANNA, 20.0)
+    assert tickets.issue(ANNA, 69.9) is None
+    assert tickets.issue(ANNA, 70.0)
+
+
+def test_where_there_are_no_keys_nobody_has_a_share():
+    tickets = Tickets(60.0, 3, 1)
+    assert tickets.issue(Grant("", ""), 0.0) and tickets.issue(Grant("", ""), 0.0)
+
+
 def test_a_ticket_of_a_page_opens_for_that_page_alone_and_is_not_used_up_by_another():
-    tickets = Tickets(60.0, 10)
+    tickets = Tickets(60.0, 10, 10)
     ticket = tickets.issue(Grant("", "", origin="https://app.example"), 0.0)
     assert tickets.use(ticket, "https://evil.example", 0.0) is None
     assert tickets.use(ticket, "", 0.0) is None
@@ -47,7 +66,7 @@ def test_a_ticket_of_a_page_opens_for_that_page_alone_and_is_not_used_up_by_anot
 
 @pytest.mark.parametrize("guess", ["", "x", "x" * 1_000_000, "é", "\udc80"])
 def test_what_is_no_ticket_opens_nothing(guess):
-    tickets = Tickets(60.0, 10)
+    tickets = Tickets(60.0, 10, 10)
     tickets.issue(ANNA, 0.0)
     assert tickets.use(guess, "", 0.0) is None
 
@@ -159,6 +178,14 @@ async def test_more_tickets_than_may_be_out_are_told_to_come_back_and_counted():
         status, _, headers = await post(server)
         assert (status, headers["Retry-After"]) == (429, "60")
         assert 'limits_hit_total{limit="tickets"} 1.0' in server.metrics.text().decode()
+
+
+async def test_a_key_that_has_its_share_is_refused_and_another_is_not():
+    async with serving(**KEYS, auth__tickets_per_key=1) as server:
+        await ticket_of(server)
+        assert (await post(server))[0] == 429
+        status, _, _ = await post(server, headers={"Authorization": "Bearer second-key"})
+        assert status == 200
 
 
 async def test_a_server_may_give_none():

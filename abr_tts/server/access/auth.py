@@ -60,7 +60,7 @@ class Auth:
         self._settings, self._section = settings, section
         self.ring = self.ring_of(None)
         self.bearer = self.bearer_of(None) if settings.jwt_file else None
-        self.tickets = Tickets(settings.ticket_s, settings.tickets)
+        self.tickets = Tickets(settings.ticket_s, settings.tickets, settings.tickets_per_key)
         self._origins = frozenset(origin.rstrip("/").lower() for origin in settings.origins)
 
     # ------------------------------------------------------------ what is in use, and what may be next

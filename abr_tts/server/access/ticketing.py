@@ -63,8 +63,8 @@ class Ticketing:
         ticket = tickets.issue(grant, now)
         if ticket is None:
             self._hit("tickets")
-            refused = _refuse(429, "too many tickets are out; see auth.tickets")
-            refused.headers["Retry-After"] = str(max(1, round(tickets.soonest_s(now))))
+            refused = _refuse(429, "too many tickets are out; see auth.tickets and auth.tickets_per_key")
+            refused.headers["Retry-After"] = str(max(1, round(tickets.soonest_s(grant, now))))
             return refused
         answer = {"ticket": ticket, "expires_s": tickets.lasts_s}
         return web.json_response(answer, headers={"Cache-Control": "no-store"})

@@ -8,7 +8,7 @@ for it was used. They are kept as digests, in memory alone. Time is an argument.
 from __future__ import annotations
 
 import secrets
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from dataclasses import dataclass
 
 from .keys import digest
@@ -46,22 +46,25 @@ class Tickets:
     Args:
         lasts_s: seconds that one is good for; 0: none are given.
         most: that are out at once.
+        most_of_key: of those, that one key has; a server without keys knows no shares.
     """
 
-    def __init__(self, lasts_s: float, most: int) -> None:
-        self.lasts_s, self._most = lasts_s, most
+    def __init__(self, lasts_s: float, most: int, most_of_key: int) -> None:
+        self.lasts_s, self._most, self._most_of_key = lasts_s, most, most_of_key
         self._out: OrderedDict[bytes, tuple[float, Grant]] = OrderedDict()
+        self._of_key: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return len(self._out)
 
     def issue(self, grant: Grant, now: float) -> str | None:
-        """A new ticket; None: as many are out as may be."""
+        """A new ticket; None: as many are out as may be, of this key or of all."""
         self._forget(now)
-        if len(self._out) >= self._most:
+        if len(self._out) >= self._most or self._has_its_share(grant):
             return None
         ticket = secrets.token_urlsafe(TICKET_BYTES)
         self._out[digest(ticket)] = now + self.lasts_s, grant
+        self._of_key[grant.key_digest] += 1
         return ticket
 
     def look(self, ticket: str, origin: str, now: float) -> Grant | None:
@@ -78,13 +81,18 @@ class Tickets:
         """The same, and it is used up."""
         grant = self.look(ticket, origin, now)
         if grant is not None:
-            del self._out[digest(ticket)]
+            self._take_back(digest(ticket))
         return grant
 
-    def soonest_s(self, now: float) -> float:
-        """Seconds until one is out of date."""
-        until = next((until for until, _ in self._out.values()), now)
-        return max(0.0, until - now)
+    def soonest_s(self, grant: Grant, now: float) -> float:
+        """Seconds until one that stands in this one's way is out of date."""
+        mine, key = self._has_its_share(grant), grant.key_digest
+        ends = (until for until, out in self._out.values() if not mine or out.key_digest == key)
+        return max(0.0, next(ends, now) - now)
+
+    def _has_its_share(self, grant: Grant) -> bool:
+        key = grant.key_digest
+        return bool(key) and self._of_key.get(key, 0) >= self._most_of_key
 
     def _forget(self, now: float) -> None:
         """All last equally long: the oldest are in front."""
@@ -92,4 +100,10 @@ class Tickets:
             oldest, (until, _) = next(iter(self._out.items()))
             if until > now:
                 return
-            del self._out[oldest]
+            self._take_back(oldest)
+
+    def _take_back(self, ticket: bytes) -> None:
+        _, grant = self._out.pop(ticket)
+        self._of_key[grant.key_digest] -= 1
+        if not self._of_key[grant.key_digest]:
+            del self._of_key[grant.key_digest]
