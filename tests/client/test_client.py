@@ -356,20 +356,20 @@ async def test_a_slow_engine_stalls_a_real_time_listener_and_nothing_is_lost():
         assert len(heard) == len(spoken("x" * 10))
         assert speech.stats.stalls >= 1
         # Two seconds of computing for one of sound, of which 0.2 s stand ready at the start.
-        assert 150 < speech.stats.stall_ms < 1200
+        assert 150 < speech.stats.stall_ms < 3000
 
 
 async def test_a_listener_who_does_not_pull_pauses_the_server_and_loses_nothing():
     text = "x" * 200  # 12 s of tone
     limits = {"stream__max_ahead_s": 2, "stream__max_lead_s": 2, "engine__clause_chars": 20}
-    heartbeat = {"limits__ping_s": 0.05, "limits__idle_timeout_s": 0.25}
+    heartbeat = {"limits__ping_s": 0.1, "limits__idle_timeout_s": 1.0}
     async with serving(**limits, **heartbeat) as server, Client(server.url) as client:
         speech = client.speak(text, rung="pcm22")
         frames = speech.__aiter__()
         first = [await anext(frames)]
         await eventually(lambda: server.pool.stats.busy == 0)
         lost = asyncio.ensure_future(eventually(lambda: client._line.pump is None))
-        done, _ = await asyncio.wait([lost], timeout=0.8)
+        done, _ = await asyncio.wait([lost], timeout=2.0)
         assert not done, "pings keep the connection alive"
         assert server.pool.stats.samples < RATE * 6, "the engine waits"
         assert speech.buffer_ms <= 2300

@@ -14,7 +14,7 @@ from abr_tts.server.app import Server
 from abr_tts.server.config import load
 from abr_tts.wire import messages as m
 
-from .harness import TONE, peer, serving, serving_in_a_thread
+from .harness import TONE, eventually, peer, serving, serving_in_a_thread
 
 KEY = "correct-horse-battery"
 
@@ -102,6 +102,7 @@ async def test_one_connection_more_than_the_limit_is_sent_away_with_retry_after(
                     await http.ws_connect(server.url, protocols=("abr-tts.v1",))
             assert caught.value.status == 503
             assert caught.value.headers["Retry-After"] == "7"
+        await eventually(lambda: server._admission.connections == 0)
         async with peer(server.url):
             pass  # the place is free again
 

@@ -72,7 +72,7 @@ async def test_a_text_a_stream_and_a_message_too_many_are_counted_once_each():
 
 
 async def test_silence_before_and_after_the_hello_is_counted_once_each():
-    settings = {"limits__hello_timeout_s": 0.2, "limits__ping_s": 0.1, "limits__idle_timeout_s": 0.2}
+    settings = {"limits__hello_timeout_s": 1.0, "limits__ping_s": 0.1, "limits__idle_timeout_s": 0.2}
     async with serving(**settings) as server:
         async with peer(server.url, hello=False) as client:
             assert await client.closed() == 1008

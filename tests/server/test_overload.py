@@ -144,7 +144,7 @@ async def test_a_stream_that_waits_can_be_cancelled_and_makes_way():
 async def test_a_connection_that_is_lost_while_its_streams_wait_leaves_nothing():
     slow = {"engine__options": {"rate": 22_050, "rtf": 1.0}}
     async with serving(**slow) as server, peer(server.url) as client:
-        await client.start("x" * 12, rung="pcm22")
+        await client.start("x" * 60, rung="pcm22")
         async with peer(server.url) as leaving:
             for _ in range(3):
                 await leaving.start("waits", rung="pcm22")

@@ -247,6 +247,7 @@ async def test_two_claimants_at_the_same_moment_get_one_stream_between_them():
             ended = await eventually(lambda: [c for c in (one, two) if c.of(m.StreamEnd)])
             assert len(ended) == 1
             (loser,) = [claimant for claimant in (one, two) if claimant not in ended]
+            await loser.first(m.Error)
             assert [error.code for error in loser.of(m.Error)] == ["resume_refused"]
 
 

@@ -21,7 +21,7 @@ SENTENCE = "one two three four five six seven. "
 @pytest.fixture(scope="module")
 def server():
     # An idle flush would cut a text where a test happens to wait.
-    quick = {"engine__first_chunk_s": 2.0, "engine__gap_s": 0.3, "engine__text_idle_s": 0}
+    quick = {"engine__first_chunk_s": 2.0, "engine__gap_s": 1.0, "engine__text_idle_s": 0}
     with serving_in_a_thread(engine__workers=3, limits__streams_per_connection=32, **quick) as made:
         yield made
 
@@ -209,8 +209,7 @@ async def test_a_stream_that_was_heard_leaves_nothing_behind(url, server):
         started = await client.start("short", rung="pcm22")
         end = await client.first(m.StreamEnd)
         await client.hint(started.stream, round(end.length * 48_000 / 22_050))
-        sessions = server._front.sessions
-        await eventually(lambda: not any(session._utterances for session in sessions))
+        await eventually(lambda: not any(session._utterances for session in list(server._front.sessions)))
 
 
 async def test_a_stream_whose_listener_never_reports_is_forgotten_after_its_time():
