@@ -329,6 +329,9 @@ def test_say_tells_of_what_the_engine_cannot_pronounce(capsys, tmp_path):
     assert "abr-tts: warning: the engine cannot pronounce Tibetan" in capsys.readouterr().err
     assert main(["say", "--quiet", "Hello བཀྲ", "-o", str(tmp_path / "a.wav")]) == 0
     assert capsys.readouterr().err == ""
+    assert main(["say", "--json", "Hello བཀྲ", "-o", str(tmp_path / "a.wav")]) == 0
+    (warning,) = json.loads(capsys.readouterr().out)["warnings"]
+    assert "cannot pronounce Tibetan" in warning
 
 
 def test_voices_are_listed_and_filtered(capsys):

@@ -41,6 +41,10 @@ pieces that follow each other at once, and computing takes longer."""
 LONG_ENOUGH_S, MOST_ROUNDS = 1.0, 50
 """The sentence is spoken again for this long, or so often: the kernel counts processor time in 10 ms."""
 
+LONGEST_S = 10.0
+"""From the first sound on, a text that takes longer is cut off: what was heard by then tells enough, and a
+model that does not find the end of a text would speak for minutes."""
+
 SLOW_S = 0.3
 """An engine that takes longer for the sentence is cancelled in the midst of computing its second chunk."""
 
@@ -188,8 +192,13 @@ def _ask(pool: Speaking, text: str) -> tuple[Heard, Asked]:
 
 
 async def _said(pool: Speaking, text: str) -> Heard:
-    heard, _ = _ask(pool, text)
-    await heard.over.wait()
+    heard, asked = _ask(pool, text)
+    await heard.some.wait()
+    try:
+        await asyncio.wait_for(heard.over.wait(), LONGEST_S)
+    except TimeoutError:
+        await _stop(pool, asked)
+        heard.ended = heard.arrived[-1][0]
     if heard.error:
         raise heard.error
     if not heard.arrived:
@@ -202,6 +211,11 @@ async def _cancel(pool: Speaking, pause_s: float) -> float:
     heard, asked = _ask(pool, " ".join([_joined(SENTENCES, pool.abilities)] * 3))
     await heard.some.wait()
     await asyncio.sleep(pause_s)
+    return await _stop(pool, asked)
+
+
+async def _stop(pool: Speaking, asked: Asked) -> float:
+    """Cancel; seconds until the engine is free."""
     began = time.monotonic()
     asked.cancel()
     while pool.stats.busy:  # noqa: ASYNC110 -- a pool tells nobody that it is free

@@ -32,6 +32,8 @@ class Progress:
         self._wanted, self._shown = wanted, wanted and sys.stderr.isatty()
         self._next = 0.0
         self._change = ""
+        self.warnings: list[str] = []
+        """What the server warned of, also where nothing is shown."""
 
     def note(self, event: Event) -> None:
         """What the server says of the stream: the last change of what it sends stays in the line; a warning
@@ -42,6 +44,7 @@ class Progress:
         if isinstance(event, Reconnecting) and event.attempt == 1:
             self.end(f"abr-tts: {event.reason}; connecting again", anywhere=True)
         if isinstance(event, Error):
+            self.warnings.append(event.message)
             self.end(f"abr-tts: warning: {event.message}", anywhere=True)
         if isinstance(event, Switch) and event.source != event.target:
             self._change = f"  {event.source} to {event.target}: {event.reason}"

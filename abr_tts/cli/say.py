@@ -137,7 +137,7 @@ async def _say(
         )
         await hear(speech, output, progress, arguments.output)
         if arguments.json:
-            print(json.dumps(speech.stats.as_dict()))
+            print(json.dumps({**speech.stats.as_dict(), "warnings": progress.warnings}))
 
 
 async def hear(speech: Speech, output: Output, progress: Progress, name: str | None) -> None:

@@ -76,8 +76,11 @@ def read(path: Path) -> Policy:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ConfigError(f"{path}: there is no such policy file") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error})") from None
+    except UnicodeDecodeError as error:
+        line = 1 + error.object[: error.start].count(b"\n")
+        raise ConfigError(f"{path}:{line}: is not UTF-8") from None
     return parse(text, str(path))
 
 

@@ -23,8 +23,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Optional
 
-import numpy as np
-
 from ..audio.pcm import decode_pcm16, encode_pcm16
 from ..errors import BadAudio, BadField, TooManyVoices, VoiceTaken
 from .base import CONVERTED_RATE, CONVERTED_S, Samples
@@ -35,6 +33,10 @@ RATE = CONVERTED_RATE
 LEAST_S, MOST_S = 1.0, CONVERTED_S
 """Seconds of a clip: from less no speaker encoder makes a voice (a guess; 3 to 10 s are advised), and
 CosyVoice's tokenizer takes no more than 30."""
+
+QUIET = 33
+"""Peak of int16 (-60 dBFS) below which a clip is silence: a muted microphone, and zeros that Opus has coded,
+come out a step or two beside it."""
 
 NAME_CHARS = 48
 """Characters of a name: in UTF-8 at most 192 of the 255 bytes that file systems give a name."""
@@ -319,7 +321,7 @@ def _check_clip(audio: Samples) -> None:
         raise BadAudio(f"{seconds:.2f} s of sound are too short for a voice: {LEAST_S:g} s at least")
     if seconds > MOST_S:
         raise BadAudio(f"{seconds:.2f} s of sound are too long for a voice: {MOST_S:g} s at most")
-    if not np.any(audio):
+    if max(int(audio.max()), -int(audio.min())) < QUIET:
         raise BadAudio("there is nothing but silence in this sound")
 
 

@@ -278,7 +278,7 @@ def from_trace(
             steps.append(_row(f"{name}:{line}", row))
             lines.append(line)
     if not steps or not any(kbps for _, kbps in steps):
-        raise ConfigError(f"{name}: has no capacity in it")
+        raise ConfigError(f"{name}:1: has no capacity in it")
     _rising(lambda index: f"{name}:{lines[index]}", tuple(steps))
     begin = steps[0][0]
     rate = tuple((at - begin, kbps) for at, kbps in steps)

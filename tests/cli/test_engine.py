@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from abr_tts.cli import main
+from abr_tts.cli import engine_probe, main
 from abr_tts.cli.engine import verdict
 from abr_tts.cli.engine_probe import Figures, Heard
 from abr_tts.engine.kinds import KINDS
@@ -54,6 +54,13 @@ def test_a_tone_of_known_pace_and_chunks_gives_the_figures_that_it_was_made_with
     assert 0.25 <= figures["rtf"] < 0.6
     assert figures["chunks_s"][:3] == [0.5, 0.5, 0.5] and len(figures["chunks_s"]) > 5
     assert figures["cancel_ms"] < 1_000 and figures["peak_rss_mb"] > 10
+
+
+def test_an_engine_that_finds_no_end_is_cut_off_and_measured_by_what_was_heard(capsys, monkeypatch):
+    monkeypatch.setattr(engine_probe, "LONGEST_S", 0.5)
+    figures = checked(capsys, "tone", "--set=engine.options.rtf=1", "--set=engine.options.chunks=[4800]")
+    assert sum(figures["chunks_s"]) < 2 and figures["chunks_s"][0] == 0.2, "4.7 s if it were heard to its end"
+    assert 0.8 <= figures["rtf"] < 1.5
 
 
 def test_espeak_is_far_ahead_of_real_time_and_the_table_says_so(capsys):

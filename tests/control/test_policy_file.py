@@ -95,8 +95,8 @@ def test_a_fault_is_told_in_one_sentence_with_its_line(name):
 def test_a_file_that_is_not_there_or_is_no_text_is_told(tmp_path):
     with pytest.raises(ConfigError, match=r"none\.toml: there is no such policy file"):
         read(tmp_path / "none.toml")
-    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(ConfigError, match=r"bytes\.toml: cannot be read"):
+    (tmp_path / "bytes.toml").write_bytes(b"# tea\n# caf\xe9")
+    with pytest.raises(ConfigError, match=r"bytes\.toml:2: is not UTF-8"):
         read(tmp_path / "bytes.toml")
 
 

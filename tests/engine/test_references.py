@@ -12,7 +12,15 @@ import numpy as np
 import pytest
 
 from abr_tts.engine.base import Abilities, Voice
-from abr_tts.engine.references import LISTED_S, STALE_S, TEXT_CHARS, References, checked_name, read_wav
+from abr_tts.engine.references import (
+    LISTED_S,
+    QUIET,
+    STALE_S,
+    TEXT_CHARS,
+    References,
+    checked_name,
+    read_wav,
+)
 from abr_tts.engine.voices import Catalogue
 from abr_tts.errors import BadAudio, BadField, TooManyVoices, UnknownVoice, VoiceTaken
 
@@ -136,6 +144,10 @@ def test_a_clip_has_one_to_thirty_seconds(voices, seconds, ok):
 def test_silence_and_a_novel_are_refused(voices):
     with pytest.raises(BadAudio, match="silence"):
         voices.add("anna", np.zeros(32_000, np.int16))
+    for step in (1, -1):
+        with pytest.raises(BadAudio, match="silence"):
+            voices.add("anna", np.tile(np.int16([0, step * (QUIET - 1)]), 16_000))
+        voices.add(f"quiet{step}", np.tile(np.int16([0, step * QUIET]), 16_000))
     with pytest.raises(BadField, match="transcript"):
         voices.add("anna", clip(), text="x" * (TEXT_CHARS + 1))
     assert voices.add("anna", clip(), text="x" * TEXT_CHARS)

@@ -111,7 +111,7 @@ def test_a_period_of_no_length_says_nothing_and_one_without_latency_takes_the_us
         ('[\n{"duration_ms":1,"bandwidth_kbps":-1}]', "folder/file:2: bandwidth_kbps must be from 0"),
         ('[\n{"duration_ms":1,"bandwidth_kbps":true}]', "folder/file:2: bandwidth_kbps must be a number"),
         ('[\n{"duration_ms":1,"bandwidth_kbps":NaN}]', "folder/file:2: bandwidth_kbps must be from 0"),
-        ('[\n{"duration_ms":1,"bandwidth_kbps":0}]', "folder/file: has no capacity in it"),
+        ('[\n{"duration_ms":1,"bandwidth_kbps":0}]', "folder/file:1: has no capacity in it"),
         ("[\n7]", "folder/file:2: a period must be an object, not '7'"),
         ("[]", "folder/file:1: has no period that lasts"),
         ('[{"duration_ms":1,"bandwidth_kbps":1}\n{}]', "folder/file:2: not JSON: a comma or ] is missing"),
@@ -148,8 +148,8 @@ def test_a_pensieve_trace_may_begin_at_any_second():
         ("0 1\n1 -2\n", "folder/file:2: the rate must be from 0"),
         ("0 1\n1 nan\n", "folder/file:2: must be two numbers"),
         ("0 1\n", "folder/file:1: needs two lines at least"),
-        ("0 1\n1 0\n", "folder/file: has no capacity in it"),
-        ("0 1\n86401 1\n", "folder/file: lasts 86401 s; at most 86400 are read"),
+        ("0 1\n1 0\n", "folder/file:1: has no capacity in it"),
+        ("0 1\n86401 1\n", "folder/file:1: lasts 86401 s; at most 86400 are read"),
     ],
 )
 def test_what_is_wrong_with_a_pensieve_trace_is_told_with_its_line(content, sentence):
@@ -227,7 +227,7 @@ def test_a_table_and_a_document_are_read():
         ('{\n"format": "tts-netem/2"}', "folder/file:2: format: 'tts-netem/2' is not 'tts-netem/1'"),
         ('{\n"format": "tts-netem/1",\n\n"dwon": 1}', "folder/file:4: dwon: unknown key; did you mean down?"),
         ('{"format"\n:}', "folder/file:2: not JSON: "),
-        ("time_s,kbps\n0,1\n90000,1\n", "folder/file: lasts 90000 s; at most 86400"),
+        ("time_s,kbps\n0,1\n90000,1\n", "folder/file:1: lasts 90000 s; at most 86400"),
     ],
 )
 def test_what_is_wrong_with_a_table_or_a_document_is_told_with_its_line(content, sentence):

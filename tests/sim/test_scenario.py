@@ -102,7 +102,7 @@ def test_a_last_row_that_repeats_only_closes_the_trace():
         ("time_s,kbps\n0,5,6\n", "t.csv:2: must be two numbers, not '0,5,6'"),
         ("time_s,kbps\n0,5\n0,6\n", "t.csv:3: second 0.0 does not come after the one before"),
         ("time_s,kbps\n0,-5\n", "t.csv:2 kbps: must be at least 0, not -5.0"),
-        ("time_s,kbps\n0,0\n", "t.csv: has no capacity in it"),
+        ("time_s,kbps\n0,0\n", "t.csv:1: has no capacity in it"),
     ],
 )
 def test_a_fault_of_a_trace_is_named_by_its_line(text, said):

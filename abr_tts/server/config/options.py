@@ -92,8 +92,11 @@ def read_file(path: Path) -> dict[tuple[str, str], Given]:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ConfigError(f"{path}: there is no such settings file") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error})") from None
+    except UnicodeDecodeError as error:
+        line = 1 + error.object[: error.start].count(b"\n")
+        raise ConfigError(f"{path}:{line}: is not UTF-8") from None
     given = {}
     for section, table in parse_toml(text, str(path)).items():
         if not isinstance(table, dict):

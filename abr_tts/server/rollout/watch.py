@@ -57,7 +57,8 @@ def look(path: Path, what: str = "policy file", most: int = MOST_BYTES) -> Sight
     except OSError as error:
         return Sight(None, f"cannot be read ({error.strerror or error})")
     except UnicodeDecodeError as error:
-        return Sight(None, f"cannot be read ({error})")
+        line = 1 + data[: error.start].count(b"\n")
+        return Sight(None, f"line {line} is not UTF-8")
 
 
 def _open(path: str, flags: int) -> int:

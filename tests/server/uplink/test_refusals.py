@@ -167,8 +167,10 @@ async def test_sound_that_does_not_follow_ends_its_stream(url, pts):
 
 async def test_a_clip_without_sound_or_of_silence_or_too_short_makes_no_voice(url, voices):
     async with peer(url) as client:
-        for number, clip in enumerate([[], [bytes(640)] * 60, PCM[:49]]):
-            started = await begin(client, reference(f"empty-{number}"))
+        zeros = packets("opus", np.zeros(32_000, np.float32), 16_000)
+        for number, clip in enumerate([[], [bytes(640)] * 60, PCM[:49], zeros]):
+            codec = "opus" if clip is zeros else "pcm16"
+            started = await begin(client, reference(f"empty-{number}", codec=codec))
             await client.send(*messages(started.stream, clip), m.TextEnd(started.stream))
             assert (await client.first(m.Error, stream=started.stream)).code == "bad_audio"
             assert voices.get(f"empty-{number}") is None
