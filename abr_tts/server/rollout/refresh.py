@@ -1,21 +1,18 @@
 """
 Files of keys and certificates that change under a running server: looked at every few seconds and on SIGHUP,
 as policy files are. What is in use stays until another good one is there.
-
-Reading is done on a thread; what comes of it, on the event loop.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import ConfigError
-from .watch import SETTLE_S, Settling, Sight, look
+from .rounds import Rounds
+from .watch import Settling, Sight, look
 
 log = logging.getLogger(__name__)
 
@@ -72,8 +69,8 @@ class Refresh:
 
     def __init__(self, kinds: Sequence[Kind], every_s: float, told: Callable[[str, str], None]) -> None:
         self._watched = [_Watched(kind) for kind in kinds]
-        self._every_s, self._told = every_s, told
-        self._asked = asyncio.Event()
+        self._told = told
+        self._rounds = Rounds(every_s, lambda: any(one.settling.unsettled for one in self._watched))
 
     @property
     def stale(self) -> int:
@@ -82,19 +79,14 @@ class Refresh:
 
     def ask(self) -> None:
         """Look now, and take what is there at once."""
-        self._asked.set()
+        self._rounds.ask()
 
     async def run(self) -> None:
         """Look until cancelled."""
-        loop = asyncio.get_running_loop()
-        with suppress(asyncio.CancelledError):
-            while True:
-                at_once = await self._wait()
-                try:
-                    seen = await asyncio.to_thread(lambda: [one.look() for one in self._watched])
-                    self.take(seen, loop.time(), at_once)
-                except Exception:
-                    log.exception("files of keys could not be looked at; what is in use stays")
+        await self._rounds.run(lambda: [one.look() for one in self._watched], self._take, "files of keys")
+
+    async def _take(self, seen: Sequence[tuple[Sight, tuple[str, ...]]], now: float, at_once: bool) -> None:
+        self.take(seen, now, at_once)
 
     def take(self, seen: Sequence[tuple[Sight, tuple[str, ...]]], now: float, at_once: bool) -> None:
         """What a look at `now` saw, in the order of the kinds."""
@@ -122,15 +114,3 @@ class Refresh:
         log.info("%s: %s", setting, words)
         self._told(setting, APPLIED)
         return True
-
-    async def _wait(self) -> bool:
-        """Until it is time or somebody asks; whether somebody did."""
-        pause_s = self._every_s or None
-        if any(one.settling.unsettled for one in self._watched):
-            pause_s = min(SETTLE_S, self._every_s or SETTLE_S)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(pause_s):
-                await self._asked.wait()
-        asked = self._asked.is_set()
-        self._asked.clear()
-        return asked

@@ -1,20 +1,18 @@
 """
-When policy files are looked at: every few seconds, and when somebody asks (SIGHUP).
-
-The reading is done on a thread, what comes of it on the event loop: a disk that hangs holds no stream up.
+Policy files that change under a running server, and what is said of it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from contextlib import suppress
+from collections.abc import Sequence
 
 from ..watching.metrics import Metrics
 from .kept import Keeper
 from .rollout import Rollout
-from .slots import HELD, REFUSED, ROLLED_BACK, Change
-from .watch import SETTLE_S
+from .rounds import Rounds
+from .slots import HELD, REFUSED, ROLLED_BACK, Change, Slot
+from .watch import Sight
 
 log = logging.getLogger(__name__)
 
@@ -28,37 +26,20 @@ class Reloader:
     """
 
     def __init__(self, rollout: Rollout, every_s: float, keeper: Keeper) -> None:
-        self._rollout, self._every_s, self._keeper = rollout, every_s, keeper
-        self._asked = asyncio.Event()
+        self._rollout, self._keeper = rollout, keeper
+        self._rounds = Rounds(every_s, lambda: rollout.unsettled)
 
     def ask(self) -> None:
         """Look now, and take what is there at once."""
-        self._asked.set()
+        self._rounds.ask()
 
     async def run(self) -> None:
         """Look until cancelled."""
-        loop = asyncio.get_running_loop()
-        with suppress(asyncio.CancelledError):
-            while True:
-                at_once = await self._wait()
-                try:
-                    seen = await asyncio.to_thread(self._rollout.look)
-                    if self._rollout.take(seen, loop.time(), at_once):
-                        await self._keeper.save()
-                except Exception:
-                    log.exception("the policy files could not be looked at; what is in use stays")
+        await self._rounds.run(lambda: self._rollout.look(), self._take, "the policy files")
 
-    async def _wait(self) -> bool:
-        """Until it is time or somebody asks; whether somebody did."""
-        pause_s = self._every_s or None
-        if self._rollout.unsettled:
-            pause_s = min(SETTLE_S, self._every_s or SETTLE_S)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(pause_s):
-                await self._asked.wait()
-        asked = self._asked.is_set()
-        self._asked.clear()
-        return asked
+    async def _take(self, seen: Sequence[tuple[Slot, Sight]], now: float, at_once: bool) -> None:
+        if self._rollout.take(seen, now, at_once):
+            await self._keeper.save()
 
 
 def tell(metrics: Metrics, change: Change) -> None:
