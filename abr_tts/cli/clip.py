@@ -28,7 +28,7 @@ def read_clip(path: str) -> tuple[npt.NDArray[np.float32], int]:
             channels, width, rate = file.getnchannels(), file.getsampwidth(), file.getframerate()
             data = file.readframes(file.getnframes())
     except (wave.Error, EOFError, RuntimeError) as fault:  # the last of a chunk that leads out of the file
-        raise Failure(f"{path} is no WAV file of PCM: {fault or 'it ends too soon'}") from None
+        raise Failure(f"{path} is no WAV file of PCM: {str(fault) or 'it ends too soon'}") from None
     except OSError as fault:
         raise Failure(f"{path} cannot be read: {fault.strerror or fault}") from None
     if width > 4:

@@ -10,14 +10,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import ssl
-import urllib.error
-import urllib.request
-from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .failure import Failure
+from .remote import ask, base_of
 from .trust import add_trust, context_of
 
 if TYPE_CHECKING:
@@ -25,11 +22,6 @@ if TYPE_CHECKING:
 
 KEY_VARIABLE = "ABR_TTS_ADMIN_KEY"
 """Environment variable of the admin key: a flag would show in the list of processes."""
-
-WITHIN_S = 10.0
-"""Seconds that the server may take to answer; it does so from memory."""
-
-_SCHEMES = {"ws": "http", "wss": "https", "http": "http", "https": "https"}
 
 
 def add(verbs: Any) -> None:
@@ -117,51 +109,9 @@ def _ask(arguments: argparse.Namespace, path: str, body: dict[str, Any] | None) 
     from ..server.watching.admin import PATH
 
     settings = load(arguments.config, os.environ)
-    base = _base(arguments.url) if arguments.url else _own(settings)
-    request = urllib.request.Request(
-        f"{base}{PATH}{path}",
-        data=None if body is None else json.dumps(body).encode(),
-        headers={"Authorization": f"Bearer {_key(arguments, settings)}", "Content-Type": "application/json"},
-    )
-    try:
-        with _opener(context_of(arguments)).open(request, timeout=WITHIN_S) as answer:
-            found = json.load(answer)
-    except urllib.error.HTTPError as error:
-        raise Failure(_refusal(error)) from None
-    except (OSError, ValueError, HTTPException) as error:  # URLError is an OSError; ValueError: not JSON
-        reason = getattr(error, "reason", None) or error
-        raise Failure(f"no answer from {base}: {reason}") from None
-    if not isinstance(found, dict):
-        raise Failure(f"{base} is no server of this kind")
-    return found
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """The key is for the server that was named, and for no other that it may point to."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
-def _opener(context: ssl.SSLContext | None) -> urllib.request.OpenerDirector:
-    """Straight to the server, past any proxy of the environment."""
-    return urllib.request.build_opener(
-        urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context), _NoRedirect
-    )
-
-
-def _refusal(error: urllib.error.HTTPError) -> str:
-    try:
-        return str(json.load(error)["error"])
-    except (ValueError, KeyError, TypeError):
-        return f"the server answers {error.code} {error.reason}"
-
-
-def _base(url: str) -> str:
-    scheme, colon, rest = url.partition("://")
-    if not colon or scheme not in _SCHEMES or not rest.strip("/"):
-        raise Failure(f"{url!r} is no address of a server; it looks like http://host:8765", status=2)
-    return f"{_SCHEMES[scheme]}://{rest.partition('/')[0]}"
+    base = base_of(arguments.url) if arguments.url else _own(settings)
+    key = _key(arguments, settings)
+    return ask(base, PATH + path, key=key, context=context_of(arguments), body=body)
 
 
 def _own(settings: Settings) -> str:

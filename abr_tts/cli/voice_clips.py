@@ -21,6 +21,7 @@ def add(subparsers: Any) -> None:
         help="make a voice of a WAV file",
         description="Make a voice of 1 to 30 s of somebody's speech (3 to 10 s are best), for engines that "
         "clone. Without --url it goes into the folder that servers share, engine.voices_dir.",
+        argument_default=argparse.SUPPRESS,  # what stands before `add` holds, where nothing else is said
     )
     adds.add_argument("name", help="1 to 48 letters, digits, - and _")
     adds.add_argument("file", help="WAV file: PCM of 8 to 32 bits, one channel or two, any rate")
@@ -29,8 +30,9 @@ def add(subparsers: Any) -> None:
     )
     adds.add_argument("--language", metavar="TAG", help="in which it is said, such as en or zh")
     adds.add_argument(
-        "--consent", action="store_true", help="the speaker agrees to be cloned; nothing is added without"
-    )
+        "--consent", action="store_true", default=False,
+        help="the speaker agrees to be cloned; nothing is added without",
+    )  # fmt: skip
     adds.add_argument("--url", help="hand it to this server: ws://host:port or wss://host")
     adds.add_argument("--api-key", metavar="KEY", help=f"better in the environment as {KEY_VARIABLE}")
     add_trust(adds)
@@ -45,7 +47,9 @@ def add(subparsers: Any) -> None:
 
 
 def _add_dir(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dir", type=Path, help="the folder; ABR_TTS_ENGINE__VOICES_DIR if not given")
+    parser.add_argument(
+        "--dir", type=Path, default=None, help="the folder; ABR_TTS_ENGINE__VOICES_DIR if not given"
+    )
 
 
 def run_add(arguments: argparse.Namespace) -> int:
@@ -66,6 +70,8 @@ def run_remove(arguments: argparse.Namespace) -> int:
     """Remove it; 0 if there was one."""
     from ..engine.references import References
 
+    if arguments.url:
+        raise Failure("a voice is removed where its folder is, not at a server", status=2)
     if not References(_folder(arguments)).remove(arguments.name):
         raise Failure(f"there is no voice {arguments.name!r} in {_folder(arguments)}")
     return 0

@@ -295,7 +295,7 @@ def read_wav(path: Path | str) -> Samples:
                 raise ValueError(f"{path} is not 16-bit mono at {RATE} Hz")
             return decode_pcm16(file.readframes(file.getnframes()))
     except (wave.Error, EOFError, RuntimeError) as error:  # the last of a chunk that leads out of the file
-        raise ValueError(f"{path} is no WAV file: {error or 'it ends too soon'}") from None
+        raise ValueError(f"{path} is no WAV file: {str(error) or 'it ends too soon'}") from None
 
 
 def write_wav(path: Path, audio: Samples) -> None:

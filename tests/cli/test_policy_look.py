@@ -1,8 +1,11 @@
 """`abr-tts policy show` and `check` say what may be written, and what is written."""
 
+import json
+
 import pytest
 
 from abr_tts.cli import main
+from abr_tts.control import policy_text
 from abr_tts.control.policy import NUMBERS
 from abr_tts.control.policy_file import PRESETS, parse, preset
 
@@ -40,3 +43,13 @@ def test_the_command_names_its_verbs(capsys):
     told = capsys.readouterr().out
     for verb in ("show", "check", "simulate", "diff", "tune"):
         assert f"\n    {verb} " in told
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_as_json_is_what_check_tells_of_a_file_that_says_the_same(name, tmp_path, capsys):
+    assert main(["policy", "show", name, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    (tmp_path / "same.toml").write_text(policy_text.as_text(preset(name)))
+    assert main(["policy", "check", str(tmp_path / "same.toml"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == told
+    assert [one["name"] for one in told["rungs"]] == [rung.name for rung in preset(name).rungs]

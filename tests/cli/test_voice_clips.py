@@ -1,8 +1,10 @@
 """`voices add`, `voices remove`, `convert` and `say --instruct`: files in, files out, faults in words."""
 
 import contextlib
+import json
 import random
 import wave
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -138,3 +140,44 @@ def test_words_on_how_to_speak_are_handed_on(folder, capsys, monkeypatch):
     np.testing.assert_array_equal(read(out), whispered)
     monkeypatch.setenv("ABR_TTS_ENGINE__OPTIONS__instructs", "false")
     assert "cannot be told" in failed(capsys, "say", "hello", "--instruct", "softly", "-o", out)
+
+
+def test_a_file_that_is_no_wav_is_told_with_a_reason_wherever_it_is_cut(tmp_path):
+    whole = Path(write(tmp_path / "a.wav", np.zeros(50, np.float32), 16_000, 2)).read_bytes()
+    path, refused = tmp_path / "cut.wav", 0
+    for size in range(44):
+        path.write_bytes(whole[:size])
+        for reader, fault in ((read_clip, Failure), (read_wav, ValueError)):
+            try:
+                reader(str(path))
+            except fault as told:
+                refused += 1
+                assert str(told).rpartition(": ")[2].strip(), size
+    assert refused == 2 * 44
+
+
+def test_the_voices_of_a_server_are_listed_as_its_engine_has_them(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("ABR_TTS_ENGINE__KIND", "espeak")
+    there = {"openai__voices": {"mine": "tone"}, "engine__voices_dir": str(tmp_path / "there")}
+    with serving_in_a_thread(auth__keys=("a-key",), **there) as server:
+        at = ["voices", "--url", server.url]
+        assert "an API key is needed" in failed(capsys, *at)
+        monkeypatch.setenv("ABR_TTS_API_KEY", "a-key")
+        assert main([*at, "--json"]) == 0
+        voices = json.loads(capsys.readouterr().out)["voices"]
+        assert voices == [json.loads(json.dumps(asdict(voice))) for voice in server.pool.voices]
+        assert main([*at, "--api-key", "a-key", "--language", "en"]) == 0
+        assert "22050 Hz" in capsys.readouterr().out
+        assert "no voice speaks 'tlh'" in failed(capsys, *at, "--language", "tlh")
+        assert main([*at, "add", "bo", write(tmp_path / "in.wav", sine(700, 2), 16_000), "--consent"]) == 0
+        assert References(tmp_path / "there").get("bo"), "what stands before `add` holds for it"
+        assert "not at a server" in failed(capsys, *at, "remove", "bo")
+        assert main(at) == 0
+        assert "\nbo " in capsys.readouterr().out
+
+
+def test_a_server_that_tells_no_voices_or_is_none_is_told_in_a_sentence(capsys):
+    with serving_in_a_thread(openai__enabled=False) as server:
+        assert "does not tell its voices" in failed(capsys, "voices", "--url", server.http_url)
+    assert "no answer from" in failed(capsys, "voices", "--url", server.url)
+    assert "no address of a server" in failed(capsys, "voices", "--url", "somewhere")

@@ -25,7 +25,9 @@ def add(verbs: Any) -> None:
         "its default; --full says everything.",
     )
     show.add_argument("preset", metavar="PRESET", help="default, classic, opus or thrifty")
-    show.add_argument("--full", action="store_true", help="every key with its value and what it does")
+    told = show.add_mutually_exclusive_group()
+    told.add_argument("--full", action="store_true", help="every key with its value and what it does")
+    told.add_argument("--json", action="store_true", help="print the whole policy as one JSON object")
     show.set_defaults(run=run_show)
     check = verbs.add_parser(
         "check",
@@ -42,10 +44,13 @@ def run_show(arguments: argparse.Namespace) -> int:
     from ...control.policy_file import preset, preset_text
 
     try:
-        text = preset_text(arguments.preset)
-        print(_explained(preset(arguments.preset)) if arguments.full else text, end="")
+        text, policy = preset_text(arguments.preset), preset(arguments.preset)
     except ConfigError as error:
         raise Failure(str(error), status=2) from None
+    if arguments.json:
+        print(json.dumps(as_dict(policy)))
+    else:
+        print(_explained(policy) if arguments.full else text, end="")
     return 0
 
 

@@ -34,10 +34,10 @@ def meant(name: str, aliases: Mapping[str, str], voices: Sequence[Voice]) -> str
 
 
 def listed(aliases: Mapping[str, str], voices: Sequence[Voice]) -> Iterator[VoiceInfo]:
-    """Every voice that may be asked for, the engine's first."""
+    """Every voice that may be asked for, the engine's first; they alone have a rate."""
     own = {voice.name.lower() for voice in voices}
     for voice in voices:
-        yield VoiceInfo(voice.name, voice.name, list(voice.languages), voice.description)
+        yield VoiceInfo(voice.name, voice.name, list(voice.languages), voice.description, voice.sample_rate)
     for alias, name in aliases.items():
         yield VoiceInfo(alias, alias, [], f"here {name}")
     for name in NAMES:

@@ -226,3 +226,16 @@ async def test_a_folder_that_cannot_be_written_costs_that_stream_alone(tmp_path,
         assert await still_works(client)
     (line,) = [record for record in caplog.records if record.levelname == "ERROR"]
     assert str(file) in line.getMessage() and not line.exc_info
+
+
+async def test_a_clip_that_never_ends_is_counted_and_one_that_ends_in_time_is_not():
+    settings = {"limits__uplink_timeout_s": 2.0, "engine__options": OPTIONS}
+    async with serving(**settings) as server, peer(server.url) as client:
+        counted = server.metrics.limits_hit.labels("uplink_timeout_s")._value
+        ended = await begin(client, conversion(rung="pcm16k"))
+        await client.send(*messages(ended.stream, PCM), m.TextEnd(ended.stream))
+        await client.first(m.StreamEnd, stream=ended.stream, reason="done")
+        left = await begin(client, conversion())
+        told = await client.first(m.Error, stream=left.stream)
+        assert (told.code, told.detail["name"]) == ("bad_audio", "uplink_timeout_s")
+        assert counted.get() == 1
