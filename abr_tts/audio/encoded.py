@@ -2,7 +2,7 @@
 mp3, AAC (ADTS) and FLAC as streams of frames, by FFmpeg's encoders, which PyAV brings (extra `formats`).
 
 No muxer is used: each frame leaves the moment that it is encoded. Nothing at the end of a stream
-says how long it was, and nothing at its beginning. PyAV is loaded when an encoder is made. Lossy
+says how long it was, and nothing at its beginning. PyAV is loaded by `prepare` or the first encoder. Lossy
 formats begin with the encoder's delay, which no header tells: mp3 1105 samples, AAC 1024.
 """
 
@@ -113,6 +113,18 @@ def adts_header(rate: int, size: int) -> bytes:
 def available() -> bool:
     """Whether PyAV is installed; it is not loaded."""
     return find_spec("av") is not None
+
+
+def prepare() -> None:
+    """
+    Load PyAV where it is installed, so that the first encoder need not: 0.05 to 0.3 s, over a second from a
+    cold disk, and 16 MB (measured).
+
+    Raises:
+        MissingDependency: it is installed and cannot be loaded.
+    """
+    if available():
+        _library()
 
 
 def _library() -> Any:

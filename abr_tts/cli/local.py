@@ -30,7 +30,8 @@ def settings() -> Settings:
 
     environ = {name: value for name, value in os.environ.items() if name.startswith(OWN_SECTIONS)}
     environ.setdefault("ABR_TTS_ENGINE__WORKERS", "1")
-    return load(None, environ, {"server.host": "127.0.0.1", "server.port": 0})
+    alone = {"openai.enabled": False, "dashscope.enabled": False}  # nobody comes by them, and they cost
+    return load(None, environ, {"server.host": "127.0.0.1", "server.port": 0} | alone)
 
 
 @asynccontextmanager

@@ -20,7 +20,7 @@ from typing import Any
 
 from aiohttp import web
 
-from ..audio import libopus
+from ..audio import encoded, libopus
 from ..audio.resample import Resampler, by_name
 from ..control.ladder import FULL
 from ..engine.references import References
@@ -250,6 +250,7 @@ class Server:
             self._memory.start()
             await self._listen()
             self._workshop.start()
+            self._load_formats()
             if self._recordings:
                 self._recordings.start()
             self._tasks.append(asyncio.ensure_future(self.metrics.watch_loop(self._look_after)))
@@ -272,6 +273,14 @@ class Server:
 
     def _connections(self) -> list[web.RequestHandler]:
         return self._runner.server.connections if self._runner.server else []
+
+    def _load_formats(self) -> None:
+        """
+        What makes mp3, for the doors whose clients ask for it, on a codec thread while the engine loads: the
+        first of them would wait for it.
+        """
+        if self.settings.openai.enabled or self.settings.dashscope.enabled:
+            self._workshop.submit(encoded.prepare, lambda _: None, lambda fault: log.warning("%s", fault))
 
     def _warm_up(self) -> None:
         """Make the codecs ready, some 15 ms a sample rate, so that the first stream does not wait for it."""

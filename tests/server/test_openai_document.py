@@ -13,7 +13,7 @@ from abr_tts.server.openai.models import SpeechRequest
 from abr_tts.server.openai.request import read
 
 from .harness import eventually, serving_in_a_thread
-from .openai_world import asking
+from .openai_world import SPEECH, asking, wish
 
 WITHIN_S = 240
 """Seconds for schemathesis; it takes some 12."""
@@ -64,3 +64,33 @@ def test_a_real_server_does_what_it_says_of_itself(tmp_path):
         assert done.returncode == 0, done.stdout[-8_000:] + done.stderr[-2_000:]
         assert "4 selected / 4 total" in done.stdout
         asyncio.run(eventually(lambda: server._admission.streams == 0))
+
+
+OF_THE_DOOR = ("x-audio-", "x-ignored", "x-request-id", "retry-after")
+"""What headers of an answer begin with that are not HTTP's own."""
+
+
+async def test_the_headers_of_every_answer_are_described_and_those_that_must_be_there_are():
+    keys = {"auth__keys": ("a-key",), "limits__requests_per_s": 0.01, "limits__request_burst": 2}
+    key = {"Authorization": "Bearer a-key"}
+    described = document()["paths"][SPEECH]["post"]["responses"]
+    met = set()
+    async with asking(**keys) as (server, http):
+
+        async def ask(status: int, headers=key, **fields) -> None:
+            async with http.post(SPEECH, json=wish(**fields), headers=headers) as answer:
+                assert answer.status == status, await answer.text()
+                told = described[str(status)]["headers"]
+                sent = {name.lower() for name in answer.headers}
+                assert {name.lower() for name, one in told.items() if one["required"]} <= sent
+                own = {name for name in sent if name.startswith(OF_THE_DOOR)}
+                assert own <= {name.lower() for name in told}
+                met.update(own)
+
+        await ask(200, instructions="in a whisper")
+        await ask(400, voice="nobody")
+        await ask(401, headers={})
+        await ask(429)
+        server._draining = True
+        await ask(503)
+    assert met == {"x-audio-sample-rate", "x-ignored", "x-request-id", "retry-after"}

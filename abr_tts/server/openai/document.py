@@ -34,11 +34,8 @@ FAULTS = {
 }
 """What may be answered instead, and why."""
 
-TELLING = {
-    "x-request-id": ("The request, for whoever looks into logs.", "string"),
-    "X-Audio-Sample-Rate": ("Hz of the sound.", "integer"),
-}
-"""Headers of an answer with sound: what they say, and their type."""
+LATER = ("429", "503")
+"""Those of them that say when to try again (`doors.faults.retry_after`)."""
 
 
 def document(url: str = "/") -> dict[str, Any]:
@@ -75,9 +72,6 @@ def document(url: str = "/") -> dict[str, Any]:
 def _speech() -> dict[str, Any]:
     sound = {form.content_type: {"schema": {"type": "string", "format": "binary"}} for form in FORMS.values()}
     events = {"text/event-stream": {"schema": _event()}}
-    headers = {
-        name: {"description": words, "schema": {"type": kind}} for name, (words, kind) in TELLING.items()
-    }
     return {
         "operationId": "createSpeech",
         "summary": "Say a text.",
@@ -85,7 +79,7 @@ def _speech() -> dict[str, Any]:
         "responses": {
             "200": {
                 "description": "The sound as it is spoken; or events, `AudioDelta` and at last `AudioDone`.",
-                "headers": headers,
+                "headers": _headers(m.AnswerHeaders, m.SoundHeaders),
                 "content": sound | events,
             }
         }
@@ -116,19 +110,38 @@ def _voices() -> dict[str, Any]:
 def _model() -> dict[str, Any]:
     made = _read("retrieveModel", "One of the names.", "Model")
     made["parameters"] = [{"name": "model", "in": "path", "required": True, "schema": {"type": "string"}}]
-    made["responses"]["404"] = {"description": "There is no such name.", "content": _json("FaultAnswer")}
+    made["responses"]["404"] = _fault("There is no such name.")
     return made
 
 
 def _read(operation: str, summary: str, model: str) -> dict[str, Any]:
-    answer = {"description": "All of them." if model.endswith("List") else "It.", "content": _json(model)}
+    words = "All of them." if model.endswith("List") else "It."
+    answer = {"description": words, "headers": _headers(m.AnswerHeaders), "content": _json(model)}
     return {"operationId": operation, "summary": summary, "responses": {"200": answer} | _faults()}
 
 
 def _faults() -> dict[str, Any]:
+    return {status: _fault(words, *((m.LaterHeaders,) if status in LATER else ()))
+            for status, words in FAULTS.items()}  # fmt: skip
+
+
+def _fault(words: str, *more: type[msgspec.Struct]) -> dict[str, Any]:
     return {
-        status: {"description": words, "content": _json("FaultAnswer")} for status, words in FAULTS.items()
-    }
+        "description": words, "headers": _headers(m.AnswerHeaders, *more), "content": _json("FaultAnswer"),
+    }  # fmt: skip
+
+
+def _headers(*models: type[msgspec.Struct]) -> dict[str, Any]:
+    """Headers of an answer, as OpenAPI has them, of the records that they are made of."""
+    told = {}
+    for model in models:
+        schema = msgspec.json.schema(model)["$defs"][model.__name__]
+        for name, value in schema["properties"].items():
+            rest = {key: one for key, one in value.items() if key != "description"}
+            told[name] = {
+                "description": value["description"], "required": name in schema["required"], "schema": rest,
+            }  # fmt: skip
+    return told
 
 
 def _json(model: str) -> Mapping[str, Any]:

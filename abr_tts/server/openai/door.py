@@ -11,6 +11,7 @@ from functools import partial
 
 import msgspec
 from aiohttp import web
+from msgspec import UNSET
 
 from ...audio import wav
 from ...errors import AbrError, BadField, HelloTimeout, MessageTooBig, Unsupported
@@ -23,7 +24,7 @@ from ..watching.logs import of_session
 from .document import document
 from .faults import fault_of
 from .manners import Manners, polite, request_id
-from .models import FaultAnswer, Model, ModelList, VoiceList, VoiceNames
+from .models import FaultAnswer, Model, ModelList, SoundHeaders, VoiceList, VoiceNames, as_headers
 from .request import Wanted, read, wanted
 from .sending import Lost, Outflow
 from .sound import Encoding, Inflated, done, event, failed
@@ -228,13 +229,11 @@ class OpenAi:
     def _headers(self, request: web.Request, asked: Wanted) -> dict[str, str]:
         headers = {
             "Content-Type": EVENTS if asked.events else asked.form.content_type,
-            "X-Audio-Sample-Rate": str(asked.rate),
             "X-Accel-Buffering": "no",
             "Cache-Control": "no-store",
         }
-        if asked.ignored:
-            headers["X-Ignored"] = ", ".join(asked.ignored)
-        return headers | polite(request, self._desk.auth)
+        told = SoundHeaders(asked.rate, ", ".join(asked.ignored) or UNSET)
+        return headers | as_headers(told) | polite(request, self._desk.auth)
 
 
 def _truth(name: str, values: list[str]) -> bool:

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from ...errors import AbrError, BadField
 from ..doors.faults import retry_after, status_of
-from .models import Fault, FaultAnswer
+from .models import Fault, FaultAnswer, LaterHeaders, as_headers
 
 CODES = {
     "unauthorized": "invalid_api_key", "text_too_long": "string_above_max_length",
@@ -47,7 +47,7 @@ def answer(error: AbrError) -> web.Response:
     headers = {"Cache-Control": "no-store"}
     again = retry_after(error)
     if again is not None:
-        headers["Retry-After"] = again
+        headers |= as_headers(LaterHeaders(int(again)))
     status = status_of(error)
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"

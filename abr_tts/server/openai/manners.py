@@ -16,11 +16,17 @@ from ...errors import AbrError, Internal, Unauthorized
 from ..access.auth import Auth
 from ..doors.desk import WRONG_ORIGIN
 from .faults import answer, http_answer
+from .models import AnswerHeaders, LaterHeaders, SoundHeaders, as_headers
 
 log = logging.getLogger(__name__)
 
 PATHS = ("/v1/audio", "/v1/models", "/openapi.json")
 """What the paths of the door begin with."""
+
+EXPOSED = ", ".join(
+    name for model in (AnswerHeaders, SoundHeaders, LaterHeaders) for name in model.__struct_encode_fields__
+)
+"""Headers that a page of another origin may read."""
 
 MAX_AGE_S = 600
 """Seconds that a browser may keep what a preflight was told; Chromium keeps nothing for longer than 7200."""
@@ -76,10 +82,10 @@ class Manners:
 
 def polite(request: web.Request, auth: Auth) -> dict[str, str]:
     """Headers of any answer to a request."""
-    headers = {"x-request-id": request_id.get()}
+    headers = as_headers(AnswerHeaders(request_id.get()))
     origin = request.headers.get("Origin")
     if origin and auth.allows_origin(request.headers):
         headers["Access-Control-Allow-Origin"] = origin
-        headers["Access-Control-Expose-Headers"] = "x-request-id, X-Audio-Sample-Rate, Retry-After"
+        headers["Access-Control-Expose-Headers"] = EXPOSED
         headers["Vary"] = "Origin"
     return headers

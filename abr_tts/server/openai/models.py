@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType, field, to_builtins
 
 MOST_CHARS = 4096
 """Characters of `input` (OpenAI's API reference, "Create speech"); of `instructions` too."""
@@ -88,12 +88,13 @@ class ModelList(Struct):
 
 
 class VoiceInfo(Struct):
-    """One voice."""
+    """One voice, or another name for one."""
 
     id: str
     name: str
     languages: list[str]
     description: str = ""
+    sample_rate: Annotated[int, Meta(ge=1, description="Hz of the engine's own voices.")] | UnsetType = UNSET
 
 
 class VoiceList(Struct):
@@ -121,3 +122,39 @@ class FaultAnswer(Struct):
     """The body of every answer from 400 on, and the last event of a stream that failed."""
 
     error: Fault
+
+
+# ---------------------------------------------------------------- headers
+
+
+class AnswerHeaders(Struct):
+    """Of every answer."""
+
+    request_id: Annotated[str, Meta(description="The request, for whoever looks into logs.")] = field(
+        name="x-request-id"
+    )
+
+
+Ignored = Annotated[str, Meta(description="Fields of the request that changed nothing, with commas between.")]
+
+
+class SoundHeaders(Struct):
+    """Of an answer with sound."""
+
+    sample_rate: Annotated[int, Meta(ge=8000, le=48000, description="Hz of the sound.")] = field(
+        name="X-Audio-Sample-Rate"
+    )
+    ignored: Ignored | UnsetType = field(name="X-Ignored", default=UNSET)
+
+
+class LaterHeaders(Struct):
+    """Of a refusal that need not be one the next time."""
+
+    retry_after: Annotated[int, Meta(ge=1, description="Seconds after which to try again.")] = field(
+        name="Retry-After"
+    )
+
+
+def as_headers(value: AnswerHeaders | SoundHeaders | LaterHeaders) -> dict[str, str]:
+    """What they are on the wire."""
+    return {name: str(told) for name, told in to_builtins(value).items()}

@@ -1,15 +1,49 @@
 """Samples to formats: the same bytes however they come, at the rates that each format has."""
 
 import asyncio
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
+from abr_tts.audio import encoded
 from abr_tts.audio.pcm import to_float, to_int16
 from abr_tts.audio.resample import convert
+from abr_tts.errors import MissingDependency
 from abr_tts.server.doors import formats
 from abr_tts.server.doors.formats import FORMS, find, in_thread, make
 from abr_tts.server.speech.workshop import Workshop
+
+from ..harness import serving
+
+START = """
+import asyncio, json, sys
+
+if sys.argv[1] == "without":
+    sys.modules["av"] = None
+
+from abr_tts.server.app import Server
+from abr_tts.server.config import load
+from abr_tts.server.doors.formats import in_thread
+
+ENGINE = {"engine.kind": "tone", "engine.workers": 1, "server.port": 0, "server.codec_threads": 1}
+
+async def main():
+    server = Server(load(overrides=ENGINE | json.loads(sys.argv[2])))
+    await server.start()
+    assert server.door.ready
+    # One thread, in order: what the start gave it is done before this.
+    await in_thread(server._workshop, lambda: None)
+    print("loaded" if sys.modules.get("av") else "not loaded")
+    await server.stop()
+
+asyncio.run(main())
+"""
+"""A server that nobody has asked for mp3; it tells whether PyAV is loaded all the same."""
+
+WITHIN_S = 60
+"""Seconds for it; it takes one."""
 
 
 def noise(samples: int) -> np.ndarray:
@@ -79,3 +113,31 @@ async def test_what_is_done_on_a_thread_comes_back_with_its_value_or_its_error()
                 await in_thread(workshop, lambda: 1 // 0)
     finally:
         workshop.stop()
+
+
+@pytest.mark.parametrize(
+    ("installed", "settings", "told"),
+    [
+        ("with", "{}", "loaded"),
+        ("with", '{"dashscope.enabled": false}', "loaded"),
+        ("with", '{"openai.enabled": false}', "loaded"),
+        ("with", '{"openai.enabled": false, "dashscope.enabled": false}', "not loaded"),
+        ("without", "{}", "not loaded"),
+    ],
+)
+def test_what_makes_mp3_is_loaded_before_anybody_asks_where_a_door_needs_it(installed, settings, told):
+    pytest.importorskip("av")
+    command = [sys.executable, "-c", START, installed, settings]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=WITHIN_S)
+    assert (done.stdout.strip(), done.returncode) == (told, 0), done.stderr
+
+
+async def test_a_library_that_cannot_be_loaded_is_told_and_the_server_starts(monkeypatch, caplog):
+    def broken():
+        raise MissingDependency(encoded.NEEDS_AV)
+
+    monkeypatch.setattr(encoded, "available", lambda: True)
+    monkeypatch.setattr(encoded, "_library", broken)
+    async with serving(server__codec_threads=1) as server:
+        await in_thread(server._workshop, lambda: None)
+        assert server.door.ready and encoded.NEEDS_AV in caplog.text
