@@ -76,7 +76,7 @@ code whose objects hold most memory, and what each has grown since the question 
 
 ```console
 $ curl -H "Authorization: Bearer $ADMIN_KEY" http://127.0.0.1:8765/debug/memory
-{"traced_bytes": 3160231, "peak_bytes": 3170022, "tracing_bytes": 1204224, "objects": 61034, "top": [{"where": "abr_tts/stream/timeline.py:71", "bytes": 882000, "blocks": 20, "grown_bytes": 441000}, …]}
+{"traced_bytes": 3160231, "peak_bytes": 3170022, "tracing_bytes": 1204224, "objects": 61034, "top": [{"where": "abr_tts/audio/timeline.py:116", "bytes": 882000, "blocks": 20, "grown_bytes": 441000}, …]}
 ```
 
 `debug.memory_s = 600` logs the same every ten minutes. Either has Python trace its allocations, which makes

@@ -17,8 +17,8 @@ from .speaker import Speaker
 @dataclass(frozen=True, slots=True)
 class Point:
     """
-    A moment of a run, for plots: time, capacity, seconds sent and held, bytes under way, rungs, and the
-    seconds stalled since the utterance began.
+    A moment of a run, for plots: time, capacity, seconds sent and held, bytes under way, the rung that is
+    played, and the seconds stalled since the utterance began.
     """
 
     at: float
@@ -26,7 +26,6 @@ class Point:
     lead_s: float
     buffer_s: float
     outstanding: int
-    rung_sent: str
     rung_played: str
     stall_s: float = 0.0
 

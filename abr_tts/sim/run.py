@@ -297,7 +297,7 @@ class Session:
         self._points.append(Point(
             now, self._scenario.down.kbps_at(now % self._scenario.duration_s), last.lead_s,
             ticks_to_seconds(heard.playout.buffer_ticks()) if heard else 0.0, last.core.outstanding,
-            last.sent_record.rung, (heard.tally.rung if heard else None) or "",
+            (heard.tally.rung if heard else None) or "",
             ticks_to_seconds(heard.playout.stall_ticks) if heard else 0.0,
         ))  # fmt: skip
         self._events.at(now + self._world.trace_every_s, self._trace, utterance)

@@ -51,8 +51,6 @@ class Sent:
     """Audio by rung, pre-roll and overlaps included."""
     switches: list[tuple[float, Switch]] = field(default_factory=list)
     """(second, message) of every change of what is sent."""
-    rung: str = ""
-    """The rung sent last."""
     first_pcm_at: float | None = None
 
 
@@ -142,7 +140,7 @@ class Speaker:
         record.payload_bytes += size
         if type(message) is Audio:
             ticks = len(message.packets) * FRAME_TICKS
-            rung = record.rung = self._rungs[message.track]
+            rung = self._rungs[message.track]
             record.ticks[rung] = record.ticks.get(rung, 0) + ticks
         elif type(message) is Switch:
             self._rungs[message.track] = message.target

@@ -45,8 +45,7 @@ def test_every_limit_of_a_client_stands_on_the_page():
     of_limits = {one.name for one in describe() if one.name.startswith("limits.")}
     no_bounds = {  # what a server does, not what a client may
         "limits.engine_share", "limits.relief", "limits.retry_after_s", "limits.ping_s", "limits.hint_ms",
-        "limits.close_timeout_s", "limits.stream_ids", "limits.stream_ids_s", "limits.uplink_timeout_s",
-        "limits.uplink_kbps",
+        "limits.close_timeout_s", "limits.stream_ids", "limits.stream_ids_s", "limits.uplink_kbps",
     }  # fmt: skip
     assert of_limits - settings == no_bounds
     told = {label for row in ROWS for label in IN_CODE.findall(row[4])} | {"cpu", "ticket"}

@@ -170,3 +170,12 @@ async def test_a_server_that_restarts_remembers_a_rollback(tmp_path):
     async with serving(**given) as server:
         summary = server._front._rollout.summary()
         assert summary["policy"]["hash"] == first and "was rolled back" in summary["policy_faults"][0]
+
+
+@pytest.mark.parametrize("number", ["Infinity", "-Infinity", "1e999", "NaN"])
+def test_a_number_beyond_all_counting_in_a_state_file_is_told_and_the_server_starts(life, number, caplog):
+    version = state(version={"number": 1, "policy": ""}).replace('"number": 1', f'"number": {number}')
+    life.state.write_text(version)
+    assert load(life.state) == {}
+    assert "is not used" in caplog.text
+    assert Life(life.folder).lead == 3

@@ -1,14 +1,16 @@
 """Tickets: got with a key, good for one connection, soon, and for no more than they say."""
 
 import asyncio
+import time
 
 import aiohttp
+import jwt
 import pytest
 
 from abr_tts.server.access.tickets import Grant, Tickets
 from abr_tts.wire import messages as m
 
-from .harness import eventually, peer, serving
+from .harness import WAIT_S, eventually, peer, serving
 
 ANNA = Grant("anna", "digest")
 KEYS = {"auth__keys": ("anna:first-key", "second-key"), "auth__origins": ("https://app.example",)}
@@ -198,7 +200,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for():
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         head = b"POST /v1/tickets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer first-key\r\n"
         writer.write(head + b"Content-Length: 9\r\n\r\n{")
-        async with asyncio.timeout(5.0):
+        async with asyncio.timeout(WAIT_S):
             assert (await reader.readline()).split()[1] == b"408"
         writer.close()
 
@@ -218,3 +220,18 @@ async def test_a_ticket_that_opened_nothing_is_good_for_another_attempt():
         with pytest.raises(aiohttp.WSServerHandshakeError) as used:
             await http.ws_connect(url, protocols=("abr-tts.v1",))
         assert used.value.status == 401
+
+
+async def test_renewed_tokens_of_one_sub_have_one_share_of_tickets_and_another_sub_has_its_own(tmp_path):
+    secret = "0123456789abcdef0123456789abcdef"
+    (tmp_path / "jwt").write_text(secret)
+
+    def bearer(sub: str, number: int) -> dict[str, str]:
+        claims = {"sub": sub, "exp": time.time() + 60 + number, "jti": str(number)}
+        return {"Authorization": f"Bearer {jwt.encode(claims, secret, 'HS256')}"}
+
+    async with serving(auth__jwt_file=str(tmp_path / "jwt"), auth__tickets_per_key=2) as server:
+        statuses = [(await post(server, headers=bearer("anna", number)))[0] for number in range(3)]
+        assert statuses == [200, 200, 429]
+        assert (await post(server, headers=bearer("bert", 0)))[0] == 200
+        assert 'limits_hit_total{limit="tickets"} 1.0' in server.metrics.text().decode()

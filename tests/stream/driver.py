@@ -33,7 +33,7 @@ class Driver:
         self.messages: list = []
         self.events: list = []
         self.received = self.played = self.credits = 0
-        self.most_outstanding = self.most_held = self.most_on_the_way = 0
+        self.most_outstanding = self.most_held = 0
         self.drain()
 
     def drain(self) -> None:

@@ -65,7 +65,6 @@ class Ear:
     waits: list[tuple[float, float]] = field(default_factory=list)
     """(from, to) seconds between two frames that were longer apart than WAIT_S."""
     last_at: float = 0.0
-    sent: str = ""
 
     def heard(self, at: float, rung: str, seconds: float) -> None:
         """A frame of `seconds` was handed out."""
@@ -163,7 +162,6 @@ class Session:
 
     def _note(self, ear: Ear, event: object) -> None:
         if isinstance(event, Switch):
-            ear.sent = event.target
             ear.changes.append(
                 Change(self._now(), event.source, event.target, ticks_to_seconds(event.at), event.reason)
             )
@@ -172,5 +170,5 @@ class Session:
         while True:
             now, buffer_s = self._now(), speech.buffer_ms / 1000
             kbps = self._way.kbps_at(now)
-            ear.points.append(Point(now, kbps, buffer_s, buffer_s, 0, ear.sent, speech.rung))
+            ear.points.append(Point(now, kbps, buffer_s, buffer_s, 0, speech.rung))
             await asyncio.sleep(TRACE_EVERY_S)

@@ -39,7 +39,9 @@ class AuthSettings(Section):
         low=0, high=3600,
     )  # fmt: skip
     tickets: int = setting(10_000, "Tickets that are out at once.", low=1, high=1_000_000)
-    tickets_per_key: int = setting(5000, "Of those, that one key has.", low=1, high=1_000_000)
+    tickets_per_key: int = setting(
+        5000, "Of those, that one key has, or one sub of JSON Web Tokens.", low=1, high=1_000_000
+    )
     jwt_file: Path | None = setting(
         None, "File that verifies JSON Web Tokens, which then are keys as well: a JWKS, public keys in PEM "
         "(RS256, ES256), or a shared secret (HS256).",

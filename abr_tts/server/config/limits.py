@@ -21,10 +21,13 @@ class LimitSettings(Section):
     streams: int = setting(500, "Streams that are being made or sent at once.", low=1, high=1_000_000)
     streams_per_connection: int = setting(16, "Of them on one connection.", low=1, high=255)
     waiting_clauses: int = setting(
-        64, "Clauses that wait for a worker at which new streams are told to come back.", low=0, high=100_000
-    )
+        64, "Clauses that wait for a worker; of more, it is with new streams as past waiting_streams.",
+        low=0, high=100_000,
+    )  # fmt: skip
     waiting_streams: int = setting(
-        64, "Streams that wait for their turn at the engine, at which new ones are told to come back.",
+        64, "Streams that wait for their turn at the engine; of more, new ones come whole, up to "
+        "whole_streams. Those whose text still comes, and those of other doors that want it as it is made, "
+        "are told to come back.",
         low=0, high=100_000,
     )  # fmt: skip
     whole_streams: int = setting(

@@ -208,12 +208,6 @@ class Speech:
         if self._line is None:
             self._acknowledge(self._sent)
 
-    def written_besides(self, size: int) -> None:
-        """So many bytes of the door's own went to the socket."""
-        self._sent += size
-        if not self.closed:
-            self.utterance.written(Entry(bytes(size)), self._loop.time())
-
     def cancel(self) -> None:
         """Nothing more comes: the engine stops within a chunk, and the iteration ends."""
         self.close("cancelled")

@@ -13,7 +13,7 @@ from ...errors import Reduced
 from ..speech.reception import Accepted
 from .relief import LOW, WHOLE
 
-HOWS = LOWER_START, ONE_RUNG, WHOLE_SPEECH = ("lower_start", "one_rung", "whole")
+LOWER_START, ONE_RUNG, WHOLE_SPEECH = "lower_start", "one_rung", "whole"
 """How a stream is less than it would be, as `detail.how` tells it (protocol/SPEC.md, error)."""
 
 WORDS = {

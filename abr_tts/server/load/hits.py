@@ -25,7 +25,7 @@ NAMES = frozenset(
     {
         *OF_CODE.values(), "connections", "connections_per_key", "requests_per_s", "chars_per_s", "streams",
         "waiting_clauses", "waiting_streams", "uplinks", "hints_per_s", "tickets", "ticket", "cpu",
-        "whole_streams", "max_ahead_s",
+        "whole_streams", "max_ahead_s", "uplink_timeout_s",
         "continue_chars", "task_chars", "text_wait_s", "idle_s",
     }
 )  # fmt: skip

@@ -69,15 +69,7 @@ def load(path: Path | None) -> dict[str, Kept]:
         return {setting: _kept(value) for setting, value in document["settings"].items()}
     except FileNotFoundError:
         return {}
-    except (
-        OSError,
-        ConfigError,
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-    ) as error:
+    except READ_FAULTS as error:
         log.warning("rollout.state_file: %s is not used: %s", path, error)
         return {}
 

@@ -295,7 +295,8 @@ class Uplinks:
             lambda error: self._fail(clip, error),
         )
         handle = self._link.open_stream(message.stream_id, plan.voice, plan.rate, plan.codec, plan.rung)
-        late = BadAudio(f"the clip did not end within {limits.uplink_timeout_s:g} s")
+        words = f"the clip did not end within {limits.uplink_timeout_s:g} s"
+        late = BadAudio(words, name="uplink_timeout_s")
         timer = asyncio.get_running_loop().call_later(limits.uplink_timeout_s, lambda: self._fail(clip, late))
         clip = Clip(message.stream_id, handle, intake, plan.rate, self._link.send, timer)
         self._clips[message.stream_id] = clip

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 
 import aiohttp
 import pytest
@@ -249,3 +250,39 @@ async def test_what_is_compressed_is_refused_so_that_little_cannot_become_much()
         async with asyncio.timeout(WAIT_S):
             assert await call.code() == STATUS.UNIMPLEMENTED
             assert "'gzip' is disabled" in await call.details()
+
+
+async def test_a_json_web_token_is_a_key_and_all_calls_of_its_sub_count_as_one_keys(tmp_path):
+    jwt, secret = pytest.importorskip("jwt"), "0123456789abcdef0123456789abcdef"
+    (tmp_path / "jwt").write_text(secret)
+
+    def bearer(sub: str, number: int) -> dict[str, str]:
+        claims = {"sub": sub, "exp": time.time() + 60, "jti": str(number)}
+        return {"authorization": f"Bearer {jwt.encode(claims, secret, 'HS256')}"}
+
+    settings = {"auth__jwt_file": str(tmp_path / "jwt"), "limits__connections_per_key": 1}
+    async with serving_grpc(**settings) as server:
+        async with calling(server.grpc_target, metadata=bearer("anna", 1)) as call:
+            await call.start("hello")
+            (session,) = server.door.sessions
+            assert session.caller.key_name == "anna"
+            async with calling(server.grpc_target, hello=False, metadata=bearer("anna", 2)) as second:
+                assert (await refusal(second))[:2] == (STATUS.RESOURCE_EXHAUSTED, "overloaded")
+            async with calling(server.grpc_target, metadata=bearer("bert", 1)):
+                pass
+        async with calling(
+            server.grpc_target, hello=False, metadata={"authorization": "Bearer x.y.z"}
+        ) as bad:
+            assert (await refusal(bad))[:2] == (STATUS.UNAUTHENTICATED, "unauthorized")
+
+
+async def test_a_ticket_that_is_bound_to_a_page_opens_no_call():
+    async with serving_grpc(auth__keys=("a-key",)) as server:
+        headers, wish = {"Authorization": "Bearer a-key"}, {"origin": "https://app.example"}
+        async with (
+            aiohttp.ClientSession() as http,
+            http.post(server.http_url + "/v1/tickets", headers=headers, json=wish) as answer,
+        ):
+            ticket = (await answer.json())["ticket"]
+        async with calling(server.grpc_target, hello=False, metadata={"ticket": ticket}) as call:
+            assert (await refusal(call))[:2] == (STATUS.UNAUTHENTICATED, "unauthorized")
