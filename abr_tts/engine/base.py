@@ -59,6 +59,8 @@ class Abilities:
         instructs: it follows `Line.instruct`.
         converts: it is a `Converter`.
         clones: it speaks with voices of a folder of reference speech.
+        alone: why, as it was loaded, it speaks one text at a time, though engines of its kind
+            need not; empty: it need not.
     """
 
     engine: str
@@ -69,6 +71,7 @@ class Abilities:
     instructs: bool = False
     converts: bool = False
     clones: bool = False
+    alone: str = ""
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,8 @@ Emit: TypeAlias = Callable[[Chunk], bool]
 
 class Engine(Protocol):
     """
-    Text to PCM, in a worker process of its own: one thread calls it, one request at a time.
+    Text to PCM, in a worker process of its own: one thread calls it, one request at a time; of a kind
+    that is `kinds.Kind.parallel`, `say` and `convert` may be called by several threads at once.
 
     PCM is pushed, not pulled, because C engines speak through a callback: a chunk is on
     its way to the listener before the next one is computed.

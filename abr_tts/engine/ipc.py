@@ -36,10 +36,14 @@ class IpcError(Exception):
 
 @dataclass(frozen=True)
 class Load:
-    """Parent: make this engine ready. Answered by `Ready`, or a fatal `Fault` of id 0."""
+    """
+    Parent: make this engine ready, to speak so many texts at once. Answered by `Ready`, or a fatal `Fault`
+    of id 0.
+    """
 
     kind: str
     options: dict[str, Any] = field(default_factory=dict)
+    parallel: int = 1
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ class Ping:
 
 @dataclass(frozen=True)
 class Drain:
-    """Parent: finish the request at hand and exit."""
+    """Parent: finish the requests at hand and exit."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,7 @@ class End:
 
 @dataclass(frozen=True)
 class Fault:
-    """Child: the request (0: loading) failed. After a `fatal` one the process exits."""
+    """Child: the request (0: loading) failed. After a `fatal` one the process exits, whatever else it did."""
 
     id: int
     code: str

@@ -24,6 +24,7 @@ class Kind:
         needs: modules that the extra brings and without which it cannot be.
         remote: it speaks elsewhere: no worker process here.
         clones: its options take `voices_dir`, the folder of reference voices.
+        parallel: one worker may speak several texts at once (`spec.EngineSpec.parallel`).
     """
 
     module: str
@@ -33,6 +34,7 @@ class Kind:
     needs: tuple[str, ...] = ()
     remote: bool = False
     clones: bool = False
+    parallel: bool = False
 
 
 KINDS: dict[str, Kind] = {
@@ -49,6 +51,7 @@ KINDS: dict[str, Kind] = {
         "",
         "CosyVoice 1 to 3 from your own folder of weights: Chinese, English and more, any voice.",
         clones=True,
+        parallel=True,
     ),
     "neural": Kind(
         "neural.both",
@@ -92,6 +95,13 @@ KINDS: dict[str, Kind] = {
         remote=True,
         clones=True,
     ),
-    "tone": Kind("tone", "Tone", "", "A tone instead of speech, for tests and demonstrations.", clones=True),
+    "tone": Kind(
+        "tone",
+        "Tone",
+        "",
+        "A tone instead of speech, for tests and demonstrations.",
+        clones=True,
+        parallel=True,
+    ),
 }
 """By the name that `engine.kind` gives it, the default one first."""

@@ -1,8 +1,8 @@
 """
-One worker seen from the parent: its process, its socket, the request it holds, its pulse.
+One worker seen from the parent: its process, its socket, the requests it holds, its pulse.
 
 An asyncio protocol, so that PCM reaches the sink inside the loop's own read callback.
-Knows one request at a time and no queue; whom to start next is the pool's business.
+Knows no queue; whom to start next is the pool's business.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 from ..errors import EngineError, EngineLost, EngineTimeout
 from . import ipc
-from .base import Samples
+from .held import Held, Request
 from .printed import Printed, reason
 from .spec import EngineSpec, Limits
 
@@ -68,20 +68,6 @@ REAPING_S = 4.0
 STARTING, IDLE, BUSY, LEAVING, GONE = "starting", "idle", "busy", "leaving", "gone"
 
 
-class Request(Protocol):
-    """What a worker needs of the request that it holds."""
-
-    @property
-    def ask(self) -> Union[ipc.Say, ipc.Convert]:
-        """What to send."""
-
-    def pcm(self, samples: Samples) -> bool:
-        """The next samples; returns whether more are wanted."""
-
-    def finish(self, error: Optional[EngineError]) -> None:
-        """It is over; None: all was spoken."""
-
-
 class Owner(Protocol):
     """Whom a worker reports to."""
 
@@ -89,7 +75,7 @@ class Owner(Protocol):
         """It has loaded, and is idle."""
 
     def worker_free(self, worker: WorkerHandle, end: Optional[ipc.End]) -> None:
-        """Its request is over (`end` None: by a fault); it is idle."""
+        """One of its requests is over (`end` None: by a fault): it has room."""
 
     def worker_gone(self, worker: WorkerHandle, why: str) -> None:
         """Its process has ended; called once."""
@@ -97,7 +83,7 @@ class Owner(Protocol):
 
 class WorkerHandle(asyncio.Protocol):
     """
-    A worker process. `await start()`, then `say` whenever `state` is IDLE.
+    A worker process. `await start()`, then `say` whenever there is `room`.
 
     It is started from the loop's own thread, which must outlive it: Linux sends the
     parent-death signal when that *thread* ends.
@@ -116,10 +102,9 @@ class WorkerHandle(asyncio.Protocol):
         self._process: Optional[subprocess.Popen[bytes]] = None
         self._transport: Optional[asyncio.Transport] = None
         self._timer: Optional[asyncio.TimerHandle] = None
-        self._request: Optional[Request] = None
-        self._current = 0
+        self._held: dict[int, Held] = {}
         self._deadline = self._loop.time() + limits.load_s
-        self._pinged = self._heard = self._patience_s = self._cancelled_at = 0.0
+        self._pinged = self._heard = 0.0
         self._why = ""
         self._burial: Optional[asyncio.Task[None]] = None
         self.gone = asyncio.Event()
@@ -130,7 +115,7 @@ class WorkerHandle(asyncio.Protocol):
         """How far it said to be with loading."""
         self.last_voice = ""
         self.freed_after_s: Optional[float] = None
-        """Seconds from the cancel of what it did last until it was free; None: that was no cancel."""
+        """Seconds from the cancel of what ended last until that; None: that was no cancel."""
         self.served = 0
 
     # -- process --------------------------------------------------------------------------
@@ -181,9 +166,8 @@ class WorkerHandle(asyncio.Protocol):
             self._transport.abort()
 
     async def stop(self, error: EngineError) -> None:
-        """Fault the request at hand and let it exit, or kill it; returns when the process is gone."""
-        request = self._request
-        if request is not None:
+        """Fault the requests at hand and let it exit, or kill it; returns when the process is gone."""
+        for request in [held.request for held in self._held.values() if held.request]:
             self.cancel(request)
             request.finish(error)
         if self.state in (IDLE, BUSY):
@@ -199,11 +183,11 @@ class WorkerHandle(asyncio.Protocol):
         """The socket is open: load the engine."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        self._send(ipc.Load(self._spec.kind, dict(self._spec.options)))
+        self._send(ipc.Load(self._spec.kind, dict(self._spec.options), self._spec.parallel))
         self._arm()
 
     def connection_lost(self, exc: Optional[Exception]) -> None:
-        """The process is dying or dead: fail its request now, and report when it is buried."""
+        """The process is dying or dead: fail its requests now, and report when it is buried."""
         self.state = LEAVING
         if self._timer:
             self._timer.cancel()
@@ -236,35 +220,40 @@ class WorkerHandle(asyncio.Protocol):
 
     # -- requests -------------------------------------------------------------------------
 
+    @property
+    def load(self) -> int:
+        """Requests at hand."""
+        return len(self._held)
+
+    @property
+    def room(self) -> int:
+        """Requests that it can be given beside."""
+        return self._spec.parallel - len(self._held) if self.state in (IDLE, BUSY) else 0
+
     def say(self, request: Request) -> None:
-        """Speak; only while IDLE."""
-        assert self.state == IDLE, self.state
+        """Speak; only while there is `room`."""
+        assert self.room > 0, self.state
         self.state = BUSY
         ask = request.ask
-        self._request, self._current = request, ask.id
+        self._held[ask.id] = Held(request, self._limits, self._loop.time())
         self.last_voice = ask.voice
         self.served += 1
         self._send(ask)
-        self._patience_s = self._limits.first_chunk_s
-        self._deadline = self._loop.time() + self._patience_s
         self._arm()
 
     def cancel(self, request: Request) -> None:
-        """Stop speaking; the sink hears nothing more. The worker is free when its `End` comes."""
-        if self._request is not request:
+        """Stop speaking; the sink hears nothing more. There is room when its `End` comes."""
+        held = self._held.get(request.ask.id)
+        if held is None or held.request is not request:
             return
-        self._request = None
-        self._send(ipc.Cancel(self._current))
-        # A model notices between two chunks, and may take as long for the one at hand as without a cancel.
-        self._cancelled_at = self._loop.time()
-        self._deadline = max(self._deadline, self._cancelled_at + self._limits.cancel_s)
+        self._send(ipc.Cancel(request.ask.id))
+        held.cancel(self._loop.time())
         self._arm()
 
     def _finish(self, error: EngineError) -> None:
-        """Fault the request at hand, if there is one."""
-        request, self._request = self._request, None
-        if request is not None:
-            request.finish(error)
+        """Fault the requests at hand."""
+        for held in self._held.values():
+            held.finish(error)
 
     # -- what it says ---------------------------------------------------------------------
 
@@ -296,11 +285,10 @@ class WorkerHandle(asyncio.Protocol):
             log.log(record.level, "worker %s: %s", self.pid, record.message)
 
     def _take_pcm(self, record: ipc.Pcm) -> None:
-        request = self._request
-        if request is None or record.id != self._current:
+        held = self._held.get(record.id)
+        if held is None or (request := held.request) is None:
             return  # cancelled: what was on its way
-        self._patience_s = self._limits.gap_s
-        self._deadline = self._heard + self._patience_s
+        held.heard(self._heard)
         self._arm()  # the first chunk's limit was the longer one; after that this is two comparisons
         if len(record.data) % 2:
             raise ipc.IpcError("half a sample")
@@ -317,16 +305,13 @@ class WorkerHandle(asyncio.Protocol):
             self.state = LEAVING
             self._finish(EngineError(f"the engine failed: {record.message}"))
             return  # it exits; connection_lost follows
-        if self.state != BUSY or record.id != self._current:
+        if self.state != BUSY or (held := self._held.pop(record.id, None)) is None:
             return
-        self.state = IDLE
-        self._deadline = float("inf")
-        request, self._request = self._request, None
-        self.freed_after_s = self._heard - self._cancelled_at if request is None else None
+        self.state = BUSY if self._held else IDLE
+        self.freed_after_s = held.freed_after_s(self._heard)
         # The next request is on its way to the worker before this one's sink is told.
         self._owner.worker_free(self, record if isinstance(record, ipc.End) else None)
-        if request is not None:
-            request.finish(EngineError(record.message) if isinstance(record, ipc.Fault) else None)
+        held.finish(EngineError(record.message) if isinstance(record, ipc.Fault) else None)
 
     def _send(self, record: ipc.Record) -> None:
         if self._transport and not self._transport.is_closing():
@@ -336,7 +321,7 @@ class WorkerHandle(asyncio.Protocol):
 
     def _arm(self) -> None:
         """Have `_check` called at the next deadline; one that moved on is noticed there."""
-        due = min(self._deadline, self._pulse_due())
+        due = min(self._deadline, self._pulse_due(), *(held.deadline for held in self._held.values()))
         if self._timer and not self._timer.cancelled() and self._timer.when() <= due:
             return
         if self._timer:
@@ -354,8 +339,9 @@ class WorkerHandle(asyncio.Protocol):
         """Timer. The loop reads sockets before it runs timers, so being late ourselves harms nobody."""
         self._timer = None
         now = self._loop.time()
-        if now >= self._deadline:
-            self._time_out()
+        overdue = [held for held in self._held.values() if now >= held.deadline]
+        if now >= self._deadline or overdue:
+            self._time_out(overdue, now)
             return
         if now >= self._pulse_due():
             if self._pinged > self._heard:
@@ -366,14 +352,14 @@ class WorkerHandle(asyncio.Protocol):
             self._send(ipc.Ping(self.served))
         self._arm()
 
-    def _time_out(self) -> None:
+    def _time_out(self, overdue: list[Held], now: float) -> None:
+        """What hangs costs the process, and with it all that it does: those requests are lost, not late."""
         if self.state == STARTING:
             why = f"the engine did not load within {self._limits.load_s:g} s"
         elif self.state == LEAVING:
             why = f"it did not exit within {self._limits.drain_s:g} s"
-        elif self._request is None:
-            why = f"it went on for {self._loop.time() - self._cancelled_at:.3g} s after a cancel"
         else:
-            why = f"the engine made no sound for {self._patience_s:g} s"
-        self._finish(EngineTimeout(why))
+            why = overdue[0].hung(now)
+        for held in overdue:
+            held.finish(EngineTimeout(held.hung(now)))
         self.kill(why)

@@ -41,7 +41,7 @@ class Pool(Voiced[Ticket]):
     """
     `size` workers of one engine. `await start()`, then `say`; at the end `await stop()`.
 
-    A worker that dies, hangs or raises costs its own request and is replaced.
+    A worker that dies, hangs or raises costs its own requests and is replaced.
     """
 
     def __init__(self, spec: EngineSpec, size: int = 1, *, limits: Optional[Limits] = None) -> None:
@@ -133,7 +133,7 @@ class Pool(Voiced[Ticket]):
         self._dispatch(worker)
 
     def worker_free(self, worker: WorkerHandle, end: Optional[ipc.End]) -> None:
-        """A worker has done its request (see `parent.Owner`)."""
+        """A worker has done a request (see `parent.Owner`)."""
         self._failures = 0
         if end is not None:
             self._count.bad_samples += end.bad
@@ -202,21 +202,21 @@ class Pool(Voiced[Ticket]):
     def _ask(self, ask: Union[ipc.Say, ipc.Convert], sink: Sink, first: bool) -> Ticket:
         self._count.said += 1
         ticket = Ticket(self._on_cancel, self._count, ask, sink)
-        idle = [worker for worker in self._workers if worker.state == IDLE]
+        free = [worker for worker in self._workers if worker.room]
         if self._out_of_service:
             error = EngineLost(self._out_of_service)
             asyncio.get_running_loop().call_soon(ticket.finish, error)
-        elif idle:
-            # One that spoke this voice last need not load it; then the least used.
-            best = min(idle, key=lambda worker: (worker.last_voice != ask.voice, worker.served))
+        elif free:
+            # The least busy; one that spoke this voice last need not load it; then the least used.
+            best = min(free, key=lambda worker: (worker.load, worker.last_voice != ask.voice, worker.served))
             self._give(best, ticket)
         else:
             self._queue.add(ticket, first)
         return ticket
 
     def _dispatch(self, worker: WorkerHandle) -> None:
-        """Give an idle worker the next request, if one waits."""
-        if worker.state == IDLE and (ticket := self._queue.take()) is not None:
+        """Give a worker the next requests, as many as wait and it has room for."""
+        while worker.room and (ticket := self._queue.take()) is not None:
             self._give(worker, ticket)
 
     def _give(self, worker: WorkerHandle, ticket: Ticket) -> None:

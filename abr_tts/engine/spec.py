@@ -27,6 +27,7 @@ class EngineSpec:
         python: interpreter for the worker, 3.10 or later with numpy and msgpack; None: ours.
         devices: GPUs as `DEVICES` names them; workers take them by turns. Empty: all see all.
         threads: of numeric libraries in each worker; 0: they choose for themselves.
+        parallel: texts that each worker speaks at once, on the one model that it has loaded.
         cluster: what a pool of another kind takes beside (`build.POOLS`); plain data.
     """
 
@@ -35,6 +36,7 @@ class EngineSpec:
     python: Optional[str] = None
     devices: tuple[str, ...] = ()
     threads: int = 0
+    parallel: int = 1
     cluster: Mapping[str, Any] = field(default_factory=dict)
 
     def environment(self, number: int) -> dict[str, str]:

@@ -57,6 +57,17 @@ def make(name: str) -> Engine:
     return engine
 
 
+def check_parallel(engine: Engine, parallel: int) -> None:
+    """
+    Whether a loaded engine can speak so many texts at once.
+
+    Raises:
+        EngineError: it cannot, as it was loaded.
+    """
+    if parallel > 1 and (why := engine.abilities.alone):
+        raise EngineError(f"engine.parallel = {parallel}: {why}")
+
+
 def ready(engine: Engine) -> ipc.Ready:
     """What a loaded engine has."""
     voices = tuple((v.name, v.languages, v.sample_rate, v.description) for v in engine.voices)

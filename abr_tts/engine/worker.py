@@ -1,11 +1,12 @@
 """
-The child process: one engine, one request at a time, on one end of a socket pair.
+The child process: one engine, one request at a time unless told otherwise, on one end of a socket pair.
 
 Two threads. The main one computes, so that PCM goes from the engine's callback straight
 into the socket, and waits there when the parent does not read: nothing is buffered here.
 The other one listens, so that pings are answered and cancels noticed meanwhile, and ends
-the process when the parent is gone. Must run under Python 3.10 with numpy and msgpack
-alone; knows no asyncio and no streams.
+the process when the parent is gone. For several requests at once there is a thread for
+each that computes, and the main one only reads. Must run under Python 3.10 with numpy and
+msgpack alone; knows no asyncio and no streams.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import contextlib
 import ctypes
 import logging
 import os
+import queue
 import select
 import signal
 import socket
@@ -36,6 +38,12 @@ READ = 65_536
 """Bytes read from the socket at once; requests are far shorter, but for speech to be converted."""
 
 
+class _Asked:
+    """A request that was read and has not ended."""
+
+    cancelled = False
+
+
 class Worker:
     """Serves one connection until it is drained or the parent is gone."""
 
@@ -46,8 +54,8 @@ class Worker:
         self._reading = threading.Lock()
         self._sending = threading.Lock()
         self._computing = threading.Event()
-        self._current = 0
-        self._cancelled = 0
+        self._asked: dict[int, _Asked] = {}
+        self._parallel = 1
         self._engine: Optional[Engine] = None
         self._told_bad = False
 
@@ -64,9 +72,39 @@ class Worker:
             self._computing.set()
             if isinstance(record, ipc.Load):
                 self._load(record)
+                if self._parallel > 1:
+                    self._computing.clear()
+                    self._share_out()
+                    return
             elif isinstance(record, (ipc.Say, ipc.Convert)):
                 self._speak(record)
             self._computing.clear()
+
+    def _share_out(self) -> None:
+        """Read until drained, and have requests done by as many threads as may compute at once."""
+        jobs: queue.SimpleQueue[Optional[ipc.Record]] = queue.SimpleQueue()
+        lanes = [
+            threading.Thread(target=self._compute, args=(jobs,), name=f"lane {number}", daemon=True)
+            for number in range(self._parallel)
+        ]
+        for lane in lanes:
+            lane.start()
+        while True:
+            while not self._inbox:
+                self._read()
+            record = self._inbox.popleft()
+            if isinstance(record, ipc.Drain):
+                break
+            jobs.put(record)
+        for _ in lanes:
+            jobs.put(None)
+        for lane in lanes:
+            lane.join()
+
+    def _compute(self, jobs: queue.SimpleQueue[Optional[ipc.Record]]) -> None:
+        while (record := jobs.get()) is not None:
+            if isinstance(record, (ipc.Say, ipc.Convert)):
+                self._speak(record)
 
     def _listen(self) -> None:
         """
@@ -94,7 +132,7 @@ class Worker:
         except BlockingIOError:
             return  # the other thread was faster
         except ipc.IpcError as error:
-            self._fail(self._current, error)
+            self._fail(self._any, error)
         except OSError:
             data = b""
         if not data:
@@ -104,38 +142,48 @@ class Worker:
         if isinstance(record, ipc.Ping):
             self._send(ipc.Pong(record.value))
         elif isinstance(record, ipc.Cancel):
-            self._cancelled = record.id
+            if (asked := self._asked.get(record.id)) is not None:
+                asked.cancelled = True
         else:
+            if isinstance(record, (ipc.Say, ipc.Convert)):
+                self._asked[record.id] = _Asked()
             self._inbox.append(record)
 
     def _load(self, load: ipc.Load) -> None:
         try:
             engine = work.make(load.kind)
             engine.load(load.options, work.Telling(self._send))
+            work.check_parallel(engine, load.parallel)
             ready = work.ready(engine)
         except Exception as error:
             self._fail(0, error)
-        self._engine = engine
+        self._engine, self._parallel = engine, load.parallel
         self._send(ready)
 
     def _speak(self, ask: Union[ipc.Say, ipc.Convert]) -> None:
         assert self._engine is not None, "the parent asks after Ready"
         out = work.Outlet(self, ask.id)
-        self._current = ask.id
         try:
             if self.wanted(ask.id):
                 work.ask(self._engine, ask, out)
         except EngineError as error:
-            self._send(ipc.Fault(ask.id, error.code, error.message, fatal=False))
+            last: ipc.Record = ipc.Fault(ask.id, error.code, error.message, fatal=False)
         except Exception as error:
             self._fail(ask.id, error)
         else:
-            self._send(ipc.End(ask.id, out.samples, out.bad))
-        self._current = 0
+            last = ipc.End(ask.id, out.samples, out.bad)
+        del self._asked[ask.id]
+        self._send(last)
 
     def wanted(self, request: int) -> bool:
-        """Whether the parent still waits for this request, the only one that it has given us."""
-        return request != self._cancelled
+        """Whether the parent still waits for this request."""
+        asked = self._asked.get(request)
+        return asked is None or not asked.cancelled
+
+    @property
+    def _any(self) -> int:
+        """One of the requests at hand, all of which end with the process; 0: there is none."""
+        return next(iter(list(self._asked)), 0)
 
     def pcm(self, request: int, data: memoryview) -> None:
         """Send PCM16 bytes from where they lie; blocks while the parent does not read."""
@@ -173,7 +221,7 @@ class Worker:
 
     def _on_thread_exception(self, args: Any) -> None:
         """An engine's own thread died: what it should have made will never come."""
-        self._fail(self._current, args.exc_value or args.exc_type())
+        self._fail(self._any, args.exc_value or args.exc_type())
 
 
 def die_with_parent() -> None:

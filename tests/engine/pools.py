@@ -7,8 +7,8 @@ import numpy as np
 
 from abr_tts.engine.pool import EngineSpec, Limits, Pool
 
-PATIENCE_S = 10.0
-"""How long a test waits for what must come; nothing here takes a tenth of it."""
+PATIENCE_S = 30.0
+"""How long a test waits for what must come; nothing here takes a thirtieth of it."""
 
 
 class WatchedPool(Pool):
@@ -90,9 +90,11 @@ class Collector:
 
 
 @contextlib.asynccontextmanager
-async def running(kind="tone", size=1, *, limits=None, python=None, devices=(), threads=0, **options):
+async def running(
+    kind="tone", size=1, *, limits=None, python=None, devices=(), threads=0, parallel=1, **options
+):
     """A pool that has started all its workers."""
-    spec = EngineSpec(kind, options, python, devices, threads)
+    spec = EngineSpec(kind, options, python, devices, threads, parallel)
     pool = WatchedPool(spec, size, limits=limits or Limits())
     await asyncio.wait_for(pool.start(), PATIENCE_S)
     try:

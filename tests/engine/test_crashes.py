@@ -138,8 +138,8 @@ def test_an_engine_that_ignores_a_cancel_is_replaced():
 
 def test_a_slow_engine_answers_pings_while_it_computes_and_is_left_in_peace():
     async def main():
-        limits = Limits(ping_s=0.05, pong_s=0.6)
-        async with running(first_delay_s=1.2, limits=limits) as pool:
+        limits = Limits(ping_s=0.05, pong_s=2.0)
+        async with running(first_delay_s=2.5, limits=limits) as pool:
             before = pids(pool)
             np.testing.assert_array_equal(await speak(pool, "abcd").whole(), tone.expected("abcd"))
             assert pids(pool) == before

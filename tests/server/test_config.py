@@ -166,7 +166,7 @@ def test_every_time_and_size_has_its_unit_in_its_name():
               "message_burst", "stream_ids", "messages_per_s", "files", "share", "threads",
               "uplinks", "voices", "connections_per_key", "request_burst", "chars_burst", "hint_burst",
               "tickets", "tickets_per_key", "waiting_streams", "whole_streams", "engine_share",
-              "calls_per_connection"}  # fmt: skip
+              "calls_per_connection", "parallel"}  # fmt: skip
     for item in describe():
         key = item.name.split(".")[1]
         if isinstance(item.default, int | float) and not isinstance(item.default, bool):

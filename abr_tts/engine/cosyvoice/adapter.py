@@ -16,7 +16,7 @@ from .loading import load_model
 from .options import parse
 from .prompts import Prompts
 from .turns import Refused, Turns
-from .variant import Variant, accepted, samples_of
+from .variant import Variant, accepted, samples_of, take_turns
 
 _FIVE = ("zh", "en", "ja", "yue", "ko")
 LANGUAGES: dict[int, tuple[str, ...]] = {1: _FIVE, 2: _FIVE, 3: (*_FIVE, "de", "es", "fr", "it", "ru")}
@@ -50,6 +50,7 @@ class CosyVoice:
         chosen = self._options
         inner: Any = getattr(model, "model", None)
         self._variant = Variant(model, version, chosen.system)
+        take_turns(model)
         self._turns = Turns(inner)
         self._inner = inner
         self._hop = getattr(inner, "token_hop_len", None)
@@ -61,7 +62,7 @@ class CosyVoice:
             self._prompts.add_sample(chosen.path)
         for number, reference in enumerate(self._prompts.own.values()):
             progress(f"the voice {reference.name}", 0.7 + 0.15 * number / len(self._prompts.own))
-            self._prompts.ready(reference, self._variant.transcript(reference.text) if reference.text else "")
+            self._prompts.learn(reference, self._variant.transcript(reference.text) if reference.text else "")
         self._voices = self._listed()
         self._warm_up(progress)
         progress("ready", 1.0)
@@ -112,7 +113,16 @@ class CosyVoice:
             instructs=variant.instructs,
             converts=variant.converts,
             clones=True,
+            alone=self._alone,
         )
+
+    @property
+    def _alone(self) -> str:
+        """Pieces that grow are counted for all generations together, in one number of the model's."""
+        factor = self._options.stream_scale_factor
+        if self._hop is None or factor == 1:
+            return ""
+        return f"with stream_scale_factor = {factor} one text would change the pieces of another"
 
     # -- speaking -------------------------------------------------------------------------
 
@@ -190,7 +200,7 @@ class CosyVoice:
         if name:
             manner["zero_shot_spk_id"] = name
         made: Iterable[Any] = function(worded(line.text), *arguments, **manner)
-        return made
+        return self._prompts.lent(name, made) if name else made
 
     def _manner(self, function: Any, speed: float) -> dict[str, Any]:
         """In pieces or whole: CosyVoice ignores a speed in silence where it hands out pieces."""

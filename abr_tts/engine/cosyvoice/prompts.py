@@ -1,13 +1,18 @@
 """
 The voices that are copied from a prompt: from the settings, and from the folder that clients fill.
 
-A prompt's features are computed once, by `add_zero_shot_spk`, and kept for the voices used last.
+A prompt's features are computed once, by `add_zero_shot_spk`, and kept for the voices used last. Each
+call of the model gets them under a name of its own in the model's table, because until December 2025 a
+call writes its text into that entry, and inference_cross_lingual and inference_instruct2 delete parts of
+it: the next call would fail, and one at the same time would say the other's words.
 """
 
 from __future__ import annotations
 
+import itertools
+import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Optional
 
@@ -43,8 +48,9 @@ class Prompts:
         self._variant = variant
         self._folder = References(folder) if folder else None
         self.own = {name: _reference(name, table) for name, table in voices.items()}
-        self._kept: OrderedDict[tuple[str, str, str], tuple[str, dict[str, Any]]] = OrderedDict()
-        self._made = 0
+        self._kept: OrderedDict[tuple[str, str, str], dict[str, Any]] = OrderedDict()
+        self._numbers = itertools.count(1)
+        self._computing = threading.Lock()
 
     def add_sample(self, checkout: Optional[str]) -> None:
         """Take the prompt of a checkout as a voice; nothing if there is none."""
@@ -60,8 +66,8 @@ class Prompts:
 
     def ready(self, reference: Reference, text: str) -> tuple[str, Any, str]:
         """
-        (text of the prompt, its speech, its name in the model's table) for a call of the model;
-        where it has a name, the other two are empty.
+        (text of the prompt, its speech, its name in the model's table) for one call of the model;
+        where it has a name, the other two are empty, and `lent` must see the call's end.
 
         Args:
             text: what precedes the speech to be made: a transcript, an instruction, or "".
@@ -77,6 +83,16 @@ class Prompts:
             if "CUDA" in str(error):  # not the clip's fault: this process is of no more use
                 raise
             raise EngineError(f"the voice {reference.name!r} cannot be used: {error}") from error
+
+    def learn(self, reference: Reference, text: str) -> None:
+        """
+        Compute now what `ready` would have to.
+
+        Raises:
+            EngineError: the clip cannot be used.
+        """
+        for _ in self.lent(self.ready(reference, text)[2], ()):
+            pass
 
     def speech(self, reference: Reference) -> Any:
         """
@@ -96,24 +112,32 @@ class Prompts:
             reference.read()  # a path goes to the model unread, and what it then raises costs the worker
         return self._variant.prompt(reference.audio)
 
+    def lent(self, name: str, made: Iterable[Any]) -> Iterator[Any]:
+        """What a call `made` with the prompt called `name`, which goes from the model's table at the end."""
+        try:
+            yield from made
+        finally:
+            self._variant.model.frontend.spk2info.pop(name, None)
+
     def _registered(self, reference: Reference, text: str) -> str:
-        """The name of (clip, text) in the model's table, whose features are computed if they must."""
+        """A new name of (clip, text) in the model's table, whose features are computed if they must."""
         table = self._variant.model.frontend.spk2info
-        which = (reference.name, reference.made, text)
-        if which not in self._kept:
-            self._made += 1
-            name = f"{PREFIX}{reference.name}:{self._made}"
-            self._variant.model.add_zero_shot_spk(text, self._variant.prompt(reference.audio), name)
-            self._kept[which] = (name, dict(table[name]))
-            while len(self._kept) > KEPT:
-                _, (oldest, _) = self._kept.popitem(last=False)
-                table.pop(oldest, None)
-        self._kept.move_to_end(which)
-        name, features = self._kept[which]
-        # Until December 2025 a call writes its text into the entry, and inference_cross_lingual and
-        # inference_instruct2 delete parts of it: the second call would fail.
-        table[name] = dict(features)
+        name = f"{PREFIX}{reference.name}:{next(self._numbers)}"
+        table[name] = dict(self._features(reference, text, name))
         return name
+
+    def _features(self, reference: Reference, text: str, name: str) -> dict[str, Any]:
+        """Those of (clip, text); computed under `name` if they are not kept."""
+        model = self._variant.model
+        which = (reference.name, reference.made, text)
+        with self._computing:
+            if which not in self._kept:
+                model.add_zero_shot_spk(text, self._variant.prompt(reference.audio), name)
+                self._kept[which] = model.frontend.spk2info.pop(name)
+                if len(self._kept) > KEPT:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(which)
+            return self._kept[which]
 
 
 def _reference(name: str, table: Mapping[str, Any]) -> Reference:

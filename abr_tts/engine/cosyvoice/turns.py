@@ -1,32 +1,38 @@
 """
-One generation of a model that knows no cancel: run it, watch whether anybody listens, stop it whole.
+Generations of a model that knows no cancel: run one, watch whether anybody listens, stop it whole.
 
 CosyVoice computes speech tokens in a thread of its own and keeps what belongs to a generation under
 its uuid in several dicts. A generator that is closed half-way leaves them behind, and the thread
 runs on. Without its entries the thread ends at its next token, by a KeyError of that uuid, and so
 does whoever waits for it; the model stays usable.
+
+Several may run at once, each in a thread of the caller's: what a generation owns is known by the thread
+that made the entry of its uuid (`tables`), so that stopping one leaves the others alone.
 """
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from typing import Any, Optional
 
-POLL_S = 0.02
-"""How often it is asked whether anybody still listens while the model computes: a fifth of the 0.1 s
-that CosyVoice itself sleeps between two looks at its tokens."""
+from .tables import Table, tables_of
+from .watch import Watch
 
 JOIN_S = 0.05
 """How long to wait for the thread of a stopped generation: three tokens of a GPU. One that takes longer
-ends by itself meanwhile, and is looked after before the next generation."""
-
+ends by itself meanwhile."""
 
 JOBS = "_job"
-"""In the name of every thread that CosyVoice starts: Python names a thread by its function, `llm_job`
-and `vc_job` here."""
+"""Ends the name of every function that CosyVoice starts in a thread: `llm_job` and `vc_job`."""
+
+REMEMBERED = 1024
+"""uuids of stopped generations that are still known as such when a thread of theirs looks for its entry,
+a token later. Chosen here, far beyond what can be stopped meanwhile; 100 kB."""
 
 _END = object()
 
@@ -35,22 +41,33 @@ class Stopped(Exception):
     """Raised inside the model to leave a computation whose result nobody wants."""
 
 
+class _Turn:
+    """One generation: the uuids of its sentences, the threads of its tokens, whether it is to end."""
+
+    def __init__(self) -> None:
+        self.uuids: set[str] = set()
+        self.jobs: list[threading.Thread] = []
+        self.stopping = False
+
+
 class Turns:
     """
-    The generations of one model, one at a time.
+    The generations of one model, at most one in each thread.
 
     Args:
-        inner: the model's `model`, which holds the dicts.
+        inner: the model's `model`, which holds the dicts. They are replaced by `Table`s, and its jobs
+            by ones that end in silence when they were stopped.
     """
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
-        self._lock = getattr(inner, "lock", None) or nullcontext()
-        self._stopping = False
-        self._dropped: set[str] = set()
-        self._lingering: list[threading.Thread] = []
-        self._hook = threading.excepthook
-        threading.excepthook = self._on_thread_exception
+        self._lock = getattr(inner, "lock", None) or threading.Lock()
+        self._running: dict[int, _Turn] = {}
+        self._owners: dict[str, _Turn] = {}
+        self._stopped: OrderedDict[str, None] = OrderedDict()
+        self._tables: list[Table] = tables_of(inner, self._admits)
+        for name in [name for name in dir(inner) if name.endswith(JOBS)]:
+            setattr(inner, name, self._guarded(getattr(inner, name)))
         self._interrupt_flow()
 
     def run(
@@ -64,61 +81,71 @@ class Turns:
             Refused: the model rejected the text before it computed anything; it is well.
             Exception: anything else means that it can no longer be trusted.
         """
-        self._sweep()
-        before, threads = self._uuids(), set(threading.enumerate())
-        self._stopping = False
-        watch = _Watch(wanted, lambda: self._drop(before))
-        generator = iter(start())
+        thread = threading.get_ident()
+        turn = self._running[thread] = _Turn()
+        generator: Iterator[Any] = iter(())
+        watch = Watch(wanted, lambda: self._drop(turn))
         try:
+            generator = iter(start())
             with watch:
                 while True:
                     with watch.computing():
                         output = next(generator, _END)
                     if output is _END:
                         return
-                    new = self._uuids() - before
-                    yield next(iter(new), None), output
+                    yield next(iter(self._live(turn)), None), output
                     if watch.unwanted:
                         return
         except (Stopped, KeyError) as error:
-            if not (watch.unwanted and _is_of(error, self._dropped)):
-                raise self._judged(error, before) from error
+            if not (watch.unwanted and self._was_stopped(error)):
+                raise self._judged(error, turn) from error
         except Exception as error:
-            raise self._judged(error, before) from error
+            raise self._judged(error, turn) from error
         finally:
             with suppress(Exception):
                 generator.close()  # type: ignore[attr-defined]
-            self._drop(before)
-            self._await(set(threading.enumerate()) - threads)
+            self._drop(turn)
+            _await(turn.jobs)
+            del self._running[thread]
+            for uuid in turn.uuids:
+                del self._owners[uuid]
 
-    def _judged(self, error: Exception, before: set[str]) -> Exception:
+    def _judged(self, error: Exception, turn: _Turn) -> Exception:
         """`error` itself, or as `Refused` if it came from the front end, before any generation."""
         harmless = isinstance(error, (KeyError, IndexError, ValueError, AssertionError, TypeError))
-        return Refused(error) if harmless and not self._uuids() - before else error
+        return Refused(error) if harmless and not self._live(turn) else error
 
     # -- the model's state ----------------------------------------------------------------
 
-    def _dicts(self) -> list[dict[str, Any]]:
-        """The dicts that hold an entry for each generation."""
-        named = vars(self._inner).items() if hasattr(self._inner, "__dict__") else ()
-        return [value for name, value in named if name.endswith("_dict") and isinstance(value, dict)]
+    def _admits(self, uuid: str) -> bool:
+        """A new entry is about to be made: by its generation's thread, or late, by a job that was stopped."""
+        if uuid in self._stopped:
+            return False
+        turn = self._running.get(threading.get_ident())
+        if turn is not None:
+            turn.uuids.add(uuid)
+            self._owners[uuid] = turn
+        return True
 
-    def _uuids(self) -> set[str]:
+    def _live(self, turn: _Turn) -> set[str]:
+        """The uuids of `turn` that have an entry."""
         with self._lock:
-            return {uuid for entries in self._dicts() for uuid in entries}
+            return {uuid for table in self._tables for uuid in table if uuid in turn.uuids}
 
-    def _drop(self, before: set[str]) -> None:
-        """Take away the entries of every generation that is not in `before`."""
-        new = self._uuids() - before
-        if not new:
+    def _drop(self, turn: _Turn) -> None:
+        """Take away the entries of a generation, if it has any."""
+        live = self._live(turn)
+        if not live:
             return
-        self._stopping = True
-        self._dropped |= new
+        turn.stopping = True
         with self._lock:
-            for entries in self._dicts():
-                for uuid in new:
-                    entries.pop(uuid, None)
-        self._abort(new)
+            self._stopped.update(dict.fromkeys(live))
+            while len(self._stopped) > REMEMBERED:
+                self._stopped.popitem(last=False)
+            for table in self._tables:
+                for uuid in live:
+                    table.pop(uuid, None)
+        self._abort(live)
 
     def _abort(self, uuids: set[str]) -> None:
         """Tell vLLM too, where it makes the tokens: its requests know no dict."""
@@ -140,33 +167,34 @@ class Turns:
             register(self._check)
 
     def _check(self, *_: Any) -> None:
-        if self._stopping:
+        turn = self._running.get(threading.get_ident())
+        if turn is not None and turn.stopping:
             raise Stopped
 
     # -- its threads ----------------------------------------------------------------------
 
-    def _await(self, threads: set[threading.Thread]) -> None:
-        """Wait a little for the threads that a generation started."""
-        self._lingering += [thread for thread in threads if JOBS in thread.name]
-        deadline = time.monotonic() + JOIN_S
-        for thread in self._lingering:
-            thread.join(max(deadline - time.monotonic(), 0))
-        self._sweep()
+    def _guarded(self, job: Callable[..., None]) -> Callable[..., None]:
+        """
+        `job`, for which its generation can wait. One that ends because we took its entries away is no
+        fault; every other exception is one, and goes on to the thread's end.
+        """
 
-    def _sweep(self) -> None:
-        """Forget what has ended by now; a thread's last act may have been to write its entry again."""
-        self._lingering = [thread for thread in self._lingering if thread.is_alive()]
-        with self._lock:
-            for entries in self._dicts():
-                for uuid in self._dropped:
-                    entries.pop(uuid, None)
-        if not self._lingering:
-            self._dropped.clear()
+        @functools.wraps(job)  # a thread is named by its function
+        def guarded(*arguments: Any, **named: Any) -> None:
+            words = [word for word in (*arguments, *named.values()) if isinstance(word, str)]
+            for turn in filter(None, map(self._owners.get, words)):
+                turn.jobs.append(threading.current_thread())
+            try:
+                job(*arguments, **named)
+            except (Stopped, KeyError) as error:
+                if not self._was_stopped(error):
+                    raise
 
-    def _on_thread_exception(self, arguments: Any) -> None:
-        """A thread that ends because we took its entries away is no fault; every other one is."""
-        if not _is_of(arguments.exc_value, self._dropped):
-            self._hook(arguments)
+        return guarded
+
+    def _was_stopped(self, error: Exception) -> bool:
+        """Whether an error comes of our having stopped what raised it."""
+        return isinstance(error, Stopped) or (bool(error.args) and error.args[0] in self._stopped)
 
 
 class Refused(Exception):
@@ -177,49 +205,8 @@ class Refused(Exception):
         super().__init__(f"{type(error).__name__}: {words}" if words else type(error).__name__)
 
 
-def _is_of(error: Any, uuids: set[str]) -> bool:
-    if isinstance(error, Stopped):
-        return True
-    return isinstance(error, KeyError) and bool(error.args) and error.args[0] in uuids
-
-
-class _Watch:
-    """Asks `wanted` every `POLL_S` from a thread of its own, but only inside `computing`."""
-
-    def __init__(self, wanted: Callable[[], bool], stop: Callable[[], None]) -> None:
-        self._wanted = wanted
-        self._stop = stop
-        self._over = threading.Event()
-        self._turn = threading.Lock()
-        self._thread = threading.Thread(target=self._look, name="watch", daemon=True)
-        self.unwanted = False
-
-    def __enter__(self) -> _Watch:
-        self._turn.acquire()
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._turn.release()
-        self._thread.join()
-
-    @contextmanager
-    def computing(self) -> Iterator[None]:
-        """The caller hands nothing out meanwhile, so that `wanted` may be asked."""
-        self._turn.release()
-        try:
-            yield
-        finally:
-            self._turn.acquire()
-
-    def _look(self) -> None:
-        while not self._over.wait(POLL_S):
-            if not self._turn.acquire(blocking=False):
-                continue
-            try:
-                if self.unwanted or not self._wanted():
-                    self.unwanted = True
-                    self._stop()  # again at each look: the generation may not have begun yet
-            finally:
-                self._turn.release()
+def _await(jobs: list[threading.Thread]) -> None:
+    """Wait a little for the threads of a generation."""
+    deadline = time.monotonic() + JOIN_S
+    for job in jobs:
+        job.join(max(deadline - time.monotonic(), 0))

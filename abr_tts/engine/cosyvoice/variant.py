@@ -8,10 +8,12 @@ the front end stopped adding the mark itself. CosyVoice3 fails in its own thread
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -125,6 +127,27 @@ class Variant:
 
     def _function(self, name: str) -> Any:
         return getattr(getattr(self.model, "frontend", None), name, None)
+
+
+def take_turns(model: Any) -> None:
+    """
+    Have the front end work for one thread at a time: nobody says whether what writes numbers out and reads
+    prompts may be called by several, and it takes little of a sentence's time.
+    """
+    front = getattr(model, "frontend", None)
+    turn = threading.RLock()  # one function of it calls another
+
+    def alone(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def called(*arguments: Any, **named: Any) -> Any:
+            with turn:
+                return function(*arguments, **named)
+
+        return called
+
+    for name in dir(front):
+        if name.startswith("frontend_") or name == "text_normalize":
+            setattr(front, name, alone(getattr(front, name)))
 
 
 def samples_of(output: Any) -> np.ndarray[Any, np.dtype[np.float32]]:

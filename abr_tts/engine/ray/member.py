@@ -14,7 +14,8 @@ import numpy as np
 
 from ...errors import EngineError, EngineLost, EngineTimeout
 from .. import ipc
-from ..parent import BUSY, GONE, IDLE, LEAVING, STARTING, Owner, Request, WorkerHandle
+from ..held import Request
+from ..parent import BUSY, GONE, IDLE, LEAVING, STARTING, Owner, WorkerHandle
 from ..spec import Limits
 from .cluster import Connection
 
@@ -165,6 +166,16 @@ class Member:
         self._owner.worker_gone(self._me, why)
 
     # -- requests -------------------------------------------------------------------------
+
+    @property
+    def load(self) -> int:
+        """Requests at hand."""
+        return int(self.state == BUSY)
+
+    @property
+    def room(self) -> int:
+        """Requests that it can be given: an actor speaks one text at a time."""
+        return int(self.state == IDLE)
 
     def say(self, request: Request) -> None:
         """Speak; only while IDLE."""

@@ -22,7 +22,11 @@ class EngineSettings(Section):
     pool: str = setting(
         "processes", "Where its workers run: processes of this machine, or ray, a cluster.", choices=POOLS
     )
-    workers: int = setting(2, "Engine processes; each speaks one clause at a time.", low=1, high=256)
+    workers: int = setting(2, "Engine processes; each speaks `parallel` clauses at a time.", low=1, high=256)
+    parallel: int = setting(
+        1, "Clauses that each of them speaks at once on its one model, where the engine can (engines.md).",
+        low=1, high=64,
+    )  # fmt: skip
     python: str | None = setting(
         None, "Interpreter that runs the workers, 3.10 or later with numpy and msgpack; "
         "the server's own if empty.",

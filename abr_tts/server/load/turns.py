@@ -124,7 +124,7 @@ class Turns:
         share: of the engine that streams may take together; above 1 they may stall, and none waits lest
             another does.
         most: streams that wait.
-        workers: engine processes that are ready.
+        workers: clauses that the engine processes which are ready speak at once.
         speed: of the engine.
         most_patient: streams that wait to come whole.
         short: whether power is so short that these do not begin.

@@ -51,6 +51,7 @@ def _spec(engine: EngineSettings, workers: int) -> EngineSpec:
         devices=engine.devices,
         threads=engine.threads or threads(workers),
         cluster=engine.cluster,
+        parallel=engine.parallel,
     )
 
 

@@ -19,10 +19,10 @@ STEP = 32.768
 
 
 @contextlib.asynccontextmanager
-async def pool_of(checkout, weights, *, size=1, limits=None, **options):
+async def pool_of(checkout, weights, *, size=1, limits=None, parallel=1, **options):
     """A pool on the fake, its edges unguarded unless told otherwise."""
     options = {**PLAIN, "path": checkout, "model_dir": weights, **options}
-    async with running("cosyvoice", size, limits=limits, **options) as pool:
+    async with running("cosyvoice", size, limits=limits, parallel=parallel, **options) as pool:
         yield pool
 
 

@@ -151,11 +151,12 @@ def test_the_voices_used_last_are_kept_and_no_more(checkout, weights, clip, monk
     voices = {f"v{number}": {"audio": clip} for number in range(5)}
     engine = loaded(checkout, weights[2], monkeypatch, voices=voices)
     front = engine._variant.model.frontend
-    assert front.prompts == 5 and len(front.spk2info) == 2 + 3
+    assert front.prompts == 5 and len(engine._prompts._kept) == 3
     for name, computed in (("v4", 5), ("v0", 6), ("v0", 6), ("v4", 6), ("v3", 6), ("v2", 7)):
         engine.say(Line("nnnn", name), lambda chunk: True)
         assert front.prompts == computed, name
-    assert len(front.spk2info) == 2 + 3
+    assert len(engine._prompts._kept) == 3
+    assert len(front.spk2info) == 2, "what a call was lent is gone with it"
 
 
 @pytest.mark.parametrize("seconds, well", [(30.0, True), (30.1, False)])

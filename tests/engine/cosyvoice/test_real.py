@@ -39,7 +39,8 @@ START_S = 240
 
 FREE_S = 0.2
 WORST_S = 1.0
-"""From a cancel until the model is free: what must hold, and on a machine that is busy with other things."""
+"""From a cancel until the model is free: what must hold for nine of ten, and for all on a machine that is
+busy with other things (0.10 to 0.52 measured so, where nine of ten took 0.06 to 0.13)."""
 
 VERSIONS = [1, 2, 3]
 
@@ -79,11 +80,11 @@ def check_length(samples, version, text):
 class running:
     """A pool of one worker on the real classes."""
 
-    def __init__(self, checkout, weights, **options):
+    def __init__(self, checkout, weights, parallel=1, **options):
         self.limits = Limits(load_s=START_S, first_chunk_s=60, gap_s=60)
         plain = {"fade_in_ms": 0.0, "tail_guard_ms": 0.0, "warm_up": "a.", "system": ""}
         options = {"path": checkout, "model_dir": weights, **plain, **options}
-        self.spec = EngineSpec("cosyvoice", options, real.packages()[0], threads=1)
+        self.spec = EngineSpec("cosyvoice", options, real.packages()[0], threads=1, parallel=parallel)
 
     async def __aenter__(self):
         self.pool = WatchedPool(self.spec, 1, limits=self.limits)
@@ -132,7 +133,8 @@ def test_fifty_cancels_free_the_model_in_time_and_leak_nothing(checkout, built, 
     )  # fmt: skip
     assert told.returncode == 0, told.stderr[-3000:]
     found = json.loads(told.stdout.splitlines()[-1])
-    assert statistics.median(found["seconds"]) <= FREE_S and max(found["seconds"]) <= WORST_S
+    nine_of_ten = statistics.quantiles(found["seconds"], n=10)[-1]
+    assert nine_of_ten <= FREE_S and max(found["seconds"]) <= WORST_S
     assert set(found["dicts"].values()) == {0} and len(found["dicts"]) >= 3
     assert (found["jobs"], found["threads"]) == (0, 0)
     check_length(range(found["after"]), version, "a.")
@@ -185,6 +187,28 @@ async def _plans_are_kept(pool, version):
     assert plans[0] == plans[1] == plans[2]
     if version > 1:
         assert 0.7 * 24_000 < sum(plans[0][:2]) < 24_000, "a first piece of less than a second, as messages"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_three_generations_at_once_on_one_model_keep_plans_and_lengths_and_a_cancel_is_one_s_own(
+    checkout, built, version, clip
+):
+    async def main():
+        voices = {"anna": {"audio": clip, "transcript": "hello"}}
+        async with running(checkout, built(version), parallel=3, voices=voices) as pool:
+            await _plans_are_kept(pool, version)
+            others = [say(pool, text) for text in 2 * ["abcdef."]]
+            gone = say(pool, "hello world, hello.", "anna")
+            assert pool.waiting == 0
+            await asyncio.wait_for(gone.started.wait(), 60)
+            gone.ticket.cancel()
+            for sink in others:
+                check_length(await whole(sink), version, "abcdef.")
+            copied = [say(pool, "ab.", "anna") for _ in range(3)]
+            assert len({(await whole(sink)).size for sink in copied}) == 1
+            assert pool.stats.lost == pool.stats.faults == 0
+
+    asyncio.run(main())
 
 
 async def _a_cancel_frees(pool):

@@ -7,7 +7,7 @@ from abr_tts.engine.spec import Limits
 from ..pools import Collector
 from .fakes import Script, asking, http_server
 
-IMPATIENT = Limits(first_chunk_s=0.3, gap_s=0.3, load_s=1.0)
+IMPATIENT = Limits(first_chunk_s=1.0, gap_s=1.0, load_s=1.0)
 
 
 def ask(pool, text="Good evening.", voice=None, **more):

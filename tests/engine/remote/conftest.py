@@ -1,13 +1,12 @@
 """Fixtures of these tests."""
 
-import socket
-
 import pytest
+
+from ...ports import kept_port
 
 
 @pytest.fixture
 def unused_port():
-    """A port on which nobody listens."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
+    """A port on which nobody listens, but for who is told its number."""
+    with kept_port() as port:
+        yield port

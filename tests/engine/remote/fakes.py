@@ -50,11 +50,13 @@ class Answer:
     Args:
         chunks: of the body, as samples or bytes.
         pause_s: before each chunk.
+        gate: what must be set before the first one.
         then: what follows them: "end", "reset" or "hang".
     """
 
     chunks: tuple = ()
     pause_s: float = 0.0
+    gate: asyncio.Event | None = None
     then: str = "end"
     status: int = 200
     headers: dict = field(default_factory=dict)
@@ -113,6 +115,8 @@ class Script:
 
 async def play(answer, write, reset):
     """Send `answer` by `write`; `reset` breaks the connection."""
+    if answer.gate:
+        await answer.gate.wait()
     for chunk in answer.chunks:
         await asyncio.sleep(answer.pause_s)
         await write(chunk if isinstance(chunk, bytes) else chunk.astype("<i2").tobytes())

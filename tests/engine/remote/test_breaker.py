@@ -13,6 +13,7 @@ from abr_tts.engine.remote.hosts import CLOSED, OPEN
 from abr_tts.engine.spec import EngineSpec, Limits
 from abr_tts.errors import Busy, EngineError
 
+from ...server.harness import eventually
 from ..pools import PATIENCE_S, Collector
 from .fakes import HANG, RESET, Answer, Script, asking, http_server, speech
 
@@ -131,7 +132,7 @@ def test_a_cancelled_trial_decides_nothing_and_the_next_one_does():
 def test_a_time_out_counts_against_the_server_and_is_not_tried_again():
     async def main():
         slow, good = Script(HANG), Script(WELL)
-        limits = Limits(first_chunk_s=0.2, gap_s=0.2)
+        limits = Limits(first_chunk_s=1.5, gap_s=1.5)
         async with farm(slow, good, breaker_failures=1, breaker_open_s=60, limits=limits) as pool:
             first, second = ask(pool), ask(pool)
             assert "no sound" in (await first.failure()).message
@@ -173,8 +174,7 @@ def test_a_server_that_comes_late_is_waited_for_and_the_wait_is_told(unused_port
         try:
             starting = asyncio.ensure_future(pool.start())
             await asyncio.wait_for(told.event.wait(), PATIENCE_S)
-            for _ in range(10):  # turns of the loop, until the pool has heard of it
-                await asyncio.sleep(0)
+            await eventually(lambda: pool.progress.sentence)
         finally:
             logging.getLogger("abr_tts.engine").removeHandler(told)
         assert pool.progress.state == LOADING and pool.ready == 0

@@ -10,6 +10,7 @@ import trustme
 from abr_tts.engine.spec import Limits
 from abr_tts.errors import Busy, EngineError, EngineLost, EngineTimeout, Unsupported
 
+from ...server.harness import soon
 from ..pools import Collector
 from .asked import IMPATIENT, ask, served
 from .fakes import COSYVOICE_S, HANG, RATE, RESET, Answer, Script, asking, http_server, speech, wav
@@ -219,7 +220,7 @@ def test_speech_that_takes_longer_than_any_limit_is_whole_if_its_chunks_come_in_
         np.testing.assert_array_equal(await ask(pool).whole(), SOUND[:48_000])
 
     chunks = tuple(np.split(SOUND[:48_000], 10))
-    served(test, Answer(chunks, 0.1), limits=Limits(first_chunk_s=0.6, gap_s=0.6))
+    served(test, Answer(chunks, 0.25), limits=Limits(first_chunk_s=2.0, gap_s=2.0))
 
 
 def test_a_server_that_speaks_without_end_is_cut_off():
@@ -254,11 +255,11 @@ def test_a_rest_that_outlasts_the_request_is_told_as_such_and_not_waited_for():
         loop = asyncio.get_running_loop()
         begin = loop.time()
         error = await ask(pool).failure()
-        assert "HTTP 429" in error.message and error.retry_after == 2
-        assert loop.time() - begin < 1.0 and len(script.asked) == 1
+        assert "HTTP 429" in error.message and error.retry_after == 20
+        assert loop.time() - begin < 10.0 and len(script.asked) == 1
 
-    full = Answer(status=429, headers={"Retry-After": "2"})
-    served(test, full, full, limits=Limits(first_chunk_s=1.0))
+    full = Answer(status=429, headers={"Retry-After": "20"})
+    served(test, full, full, limits=Limits(first_chunk_s=10.0))
 
 
 def test_a_longer_rest_than_listeners_wait_for_is_told_with_the_time_to_come_back():
@@ -278,16 +279,20 @@ def test_a_longer_rest_than_listeners_wait_for_is_told_with_the_time_to_come_bac
 
 def test_a_cancel_is_silent_at_once_and_the_server_sees_it_within_a_chunk():
     async def test(pool, script):
-        sink = ask(pool)
-        await sink.started.wait()
-        heard = len(sink.chunks)
-        sink.ticket.cancel()
-        loop = asyncio.get_running_loop()
-        begin = loop.time()
-        await script.until(lambda: script.heard == ["cut"])
-        assert loop.time() - begin < 0.5, "a chunk takes 0.5 s"
-        assert len(sink.chunks) == heard and not sink.over.is_set()
-        assert pool.stats.cancelled == 1 and pool.stats.busy == 0
+        async def seen_s() -> float:
+            sink, before = ask(pool), len(script.heard)
+            await sink.started.wait()
+            heard = len(sink.chunks)
+            sink.ticket.cancel()
+            loop = asyncio.get_running_loop()
+            begin = loop.time()
+            await script.until(lambda: script.heard[before:] == ["cut"])
+            took_s = loop.time() - begin
+            assert len(sink.chunks) == heard and not sink.over.is_set()
+            assert pool.stats.cancelled == before + 1 and pool.stats.busy == 0
+            return took_s
+
+        await soon(seen_s, 0.5)  # which a chunk takes
 
     served(test, Answer((SOUND[:48_000],) * 50, 0.5))
 
@@ -331,12 +336,15 @@ def test_one_request_too_many_is_refused_as_busy():
 def test_fifty_streams_at_once_never_hear_each_other():
     async def test(pool, script):
         sinks = [ask(pool, str(number)) for number in range(50)]
+        await script.until(lambda: script.busy == 16)
+        gate.set()
         for sink in sinks:
             samples = await sink.whole()
             assert samples.size == 24_000 and (samples == samples[0]).all()
         assert len({int(sink.samples[0]) for sink in sinks}) == 50 and script.most == 16
 
-    answers = [Answer((np.full(12_000, n, np.int16),) * 2, 0.005) for n in range(50)]
+    gate = asyncio.Event()
+    answers = [Answer((np.full(12_000, n, np.int16),) * 2, 0.005, gate) for n in range(50)]
     served(test, *answers, parallel=16)
 
 
