@@ -15,6 +15,7 @@ from abr_tts.cli import _parser
 from abr_tts.server.config import describe
 
 from . import readme
+from .ports import kept_port
 from .test_readme import ROOT, Newcomer
 
 SHELL = re.compile(r"^```sh\n(.*?)^```$", re.M | re.S)
@@ -54,9 +55,10 @@ def test_the_commands_of_every_page_are_looked_at():
 
 @pytest.fixture
 def newcomer(tmp_path):
-    newcomer = Newcomer(tmp_path)
-    newcomer.environment["ABR_TTS_ENGINE__KIND"] = "tone"
-    return newcomer
+    with kept_port() as port:
+        newcomer = Newcomer(tmp_path, port)
+        newcomer.environment["ABR_TTS_ENGINE__KIND"] = "tone"
+        yield newcomer
 
 
 def policy(name: str) -> str:

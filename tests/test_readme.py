@@ -9,7 +9,6 @@ import importlib.util
 import json
 import os
 import re
-import socket
 import ssl
 import subprocess
 import sys
@@ -29,6 +28,7 @@ from abr_tts.control.policy_file import PRESETS
 from abr_tts.server.config import Settings
 
 from . import readme
+from .ports import kept_port
 
 ROOT = readme.README.parent
 TEXT = readme.README.read_text("utf-8")
@@ -116,10 +116,9 @@ def test_the_settings_page_is_what_the_code_declares():
 class Newcomer:
     """A shell in an empty folder with `abr-tts` on its path, and a free port instead of the default."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, port: int) -> None:
         self.folder = folder
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            self.port = probe.getsockname()[1]
+        self.port = port
         self.environment = os.environ | {"ABR_TTS_SERVER__PORT": str(self.port)}
         bin_folder = Path(sys.executable).parent
         if not (bin_folder / "abr-tts").exists():  # the tests run against the tree, not an installed package
@@ -168,9 +167,10 @@ class Newcomer:
 
 @pytest.fixture(scope="module")
 def newcomer(tmp_path_factory):
-    newcomer = Newcomer(tmp_path_factory.mktemp("newcomer"))
-    with newcomer.serving("serve"):
-        yield newcomer
+    with kept_port() as port:
+        newcomer = Newcomer(tmp_path_factory.mktemp("newcomer"), port)
+        with newcomer.serving("serve"):
+            yield newcomer
 
 
 def test_say_writes_what_the_served_voice_says_and_reports_in_json(newcomer):
@@ -220,11 +220,10 @@ def test_wss_serves_with_a_certificate_and_its_key(tmp_path):
         pem.write_to_path(tmp_path / "cert.pem", append=True)
     context = ssl.create_default_context()
     authority.configure_trust(context)
-    newcomer = Newcomer(tmp_path)
 
-    async def listen() -> int:
-        async with Client(f"wss://127.0.0.1:{newcomer.port}", ssl=context) as client:
+    async def listen(port: int) -> int:
+        async with Client(f"wss://127.0.0.1:{port}", ssl=context) as client:
             return len(await client.speak("Over TLS.").read())
 
-    with newcomer.serving("wss"):
-        assert asyncio.run(listen()) > 5000
+    with kept_port() as port, Newcomer(tmp_path, port).serving("wss"):
+        assert asyncio.run(listen(port)) > 5000

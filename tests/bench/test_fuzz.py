@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import contextlib
 import hashlib
 import json
 from pathlib import Path
@@ -103,8 +104,6 @@ class Mute:
         self.code, self.said = code, said
 
     async def serve(self, reader, writer):
-        import fuzz_live
-
         await reader.readuntil(b"\r\n\r\n")
         key = b"dGhlIHNhbXBsZSBub25jZQ==258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
         accepted = base64.b64encode(hashlib.sha1(key).digest())
@@ -114,7 +113,8 @@ class Mute:
             writer.write(bytes((0x82, len(data))) + data)
         if self.code:
             writer.write(bytes((0x88, 2)) + self.code.to_bytes(2, "big"))
-        await asyncio.sleep(fuzz_live.ANSWER_S)
+        with contextlib.suppress(ConnectionError):
+            await reader.read()  # until who asks has had enough
         writer.close()
 
 
@@ -132,7 +132,7 @@ def test_a_server_that_hangs_or_fails_is_seen(monkeypatch, server, seen):
     import fuzz
     import fuzz_live
 
-    monkeypatch.setattr(fuzz_live, "ANSWER_S", 0.3)
+    monkeypatch.setattr(fuzz_live, "ANSWER_S", 1.5)
     result = fuzz_live.Result()
 
     async def play():

@@ -15,7 +15,7 @@ from abr_tts.wire.codec import decode, encode
 
 RATE = 16_000
 FRAME = RATE // 50
-WAIT_S = 5.0
+WAIT_S = 20.0
 
 
 def samples(frames: int) -> np.ndarray:
@@ -100,14 +100,20 @@ class Scripted:
 
 @contextlib.asynccontextmanager
 async def scripted(play: Callable[[Scripted], Awaitable[None]]) -> AsyncIterator[str]:
-    """A server that runs `play` for the one client that connects; its fault is the test's."""
+    """A server that runs `play` for the one client that connects; its fault is the test's, at once."""
     played: list[asyncio.Task[None]] = []
+    test = asyncio.current_task()
+
+    def over(task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and task.exception():
+            test.cancel()
 
     async def handler(request: web.Request) -> web.StreamResponse:
         socket = web.WebSocketResponse(protocols=("abr-tts.v1",))
         await socket.prepare(request)
         server = Scripted(socket)
         played.append(asyncio.ensure_future(play(server)))
+        played[-1].add_done_callback(over)
         await server.read()
         return socket
 
@@ -118,5 +124,14 @@ async def scripted(play: Callable[[Scripted], Awaitable[None]]) -> AsyncIterator
         yield f"ws://127.0.0.1:{runner.addresses[0][1]}"
         async with asyncio.timeout(WAIT_S):
             await asyncio.gather(*played)
+    except asyncio.CancelledError:
+        for fault in (task.exception() for task in played if task.done() and not task.cancelled()):
+            if fault:
+                test.uncancel()
+                raise fault from None
+        raise
     finally:
         await runner.cleanup()
+        for task in played:
+            task.cancel()
+        await asyncio.gather(*played, return_exceptions=True)  # nothing is left of a test that failed

@@ -15,7 +15,7 @@ from abr_tts.server.config import EngineSettings
 from abr_tts.units import convert_length
 from abr_tts.wire import messages as m
 
-from ..server.harness import eventually, serving, serving_in_a_thread
+from ..server.harness import WAIT_S, eventually, serving, serving_in_a_thread
 
 RATE = 22_050
 TEXT = "A tone of known length, that has no other meaning."
@@ -128,7 +128,7 @@ async def test_sound_comes_before_the_text_is_complete(server):
 
     async def text() -> AsyncIterator[str]:
         yield "The first sentence is complete. The "
-        await asyncio.wait_for(heard.wait(), 5)
+        await asyncio.wait_for(heard.wait(), WAIT_S)
         yield "second comes only now."
 
     async with Client(server.url) as client:
@@ -230,7 +230,7 @@ async def test_streams_cancelled_and_started_at_random_never_mix(server):
 async def test_the_server_frees_a_stream_as_soon_as_its_end_was_heard(server):
     async with Client(server.url) as client:
         await client.speak("abc").read()
-        await eventually(lambda: quiet(server), 2)  # without the last report it would linger for 30 s
+        await eventually(lambda: quiet(server))  # without the last report it would linger for 30 s
 
 
 async def test_closing_the_client_cancels_what_runs(server):
@@ -362,14 +362,14 @@ async def test_a_slow_engine_stalls_a_real_time_listener_and_nothing_is_lost():
 async def test_a_listener_who_does_not_pull_pauses_the_server_and_loses_nothing():
     text = "x" * 200  # 12 s of tone
     limits = {"stream__max_ahead_s": 2, "stream__max_lead_s": 2, "engine__clause_chars": 20}
-    heartbeat = {"limits__ping_s": 0.1, "limits__idle_timeout_s": 1.0}
+    heartbeat = {"limits__ping_s": 0.2, "limits__idle_timeout_s": 2.0}
     async with serving(**limits, **heartbeat) as server, Client(server.url) as client:
         speech = client.speak(text, rung="pcm22")
         frames = speech.__aiter__()
         first = [await anext(frames)]
         await eventually(lambda: server.pool.stats.busy == 0)
         lost = asyncio.ensure_future(eventually(lambda: client._line.pump is None))
-        done, _ = await asyncio.wait([lost], timeout=2.0)
+        done, _ = await asyncio.wait([lost], timeout=3.0)
         assert not done, "pings keep the connection alive"
         assert server.pool.stats.samples < RATE * 6, "the engine waits"
         assert speech.buffer_ms <= 2300

@@ -13,7 +13,7 @@ from abr_tts.client.heard import HeardText
 from abr_tts.engine.text import Clauser
 from abr_tts.wire.messages import Mark
 
-from ..server.harness import eventually, serving_in_a_thread
+from ..server.harness import WAIT_S, eventually, serving_in_a_thread
 
 FIXTURE = Path(__file__).parent.parent / "js" / "heard.fixture.json"
 CASES = json.loads(FIXTURE.read_text("utf-8"))["cases"]
@@ -124,6 +124,6 @@ async def test_a_cancel_stops_the_model_that_writes_and_the_engine_that_speaks(s
         async for _ in speech:
             break
         speech.cancel()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(WAIT_S):
             await stopped.wait()
-        await eventually(lambda: server.pool.stats.busy == 0, 1.0)
+        await eventually(lambda: server.pool.stats.busy == 0)

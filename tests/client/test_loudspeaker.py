@@ -99,7 +99,7 @@ async def test_a_full_device_holds_the_listener_and_nobody_else():
     class Full(Device):
         def write(self, data: bytes) -> bool:
             if len(self.heard) > len(CUSHION):
-                asyncio.run_coroutine_threadsafe(free.wait(), loop).result(5.0)
+                asyncio.run_coroutine_threadsafe(free.wait(), loop).result(20.0)
             return super().write(data)
 
     async with Loudspeaker(opened=lambda rate: made.append(Full(rate)) or made[-1]) as loudspeaker:
@@ -108,7 +108,7 @@ async def test_a_full_device_holds_the_listener_and_nobody_else():
         await asyncio.sleep(0)
         assert not second.done()
         free.set()
-        await asyncio.wait_for(second, 5.0)
+        await asyncio.wait_for(second, 20.0)
 
 
 def test_without_the_extra_it_names_it(monkeypatch):

@@ -75,12 +75,18 @@ async def test_a_break_that_is_longer_than_the_bank_is_a_stall_and_loses_nothing
     async with relaying(server.port) as relay, Client(url(relay)) as client:
         speech = client.speak(LONG, rung="pcm22", realtime=True)
 
+        async def back() -> None:
+            await eventually(lambda: speech._player.stall_ms > 100)
+            relay.refuses = False
+
         async def away() -> None:
             relay.refuses = True
             await relay.cut()
-            asyncio.get_running_loop().call_later(2.5, setattr, relay, "refuses", False)
+            coming.append(asyncio.ensure_future(back()))
 
+        coming: list[asyncio.Future] = []
         heard = await frames_of(speech, {60: away})
+        await asyncio.gather(*coming)
     assert len(heard) == len(tone(LONG))
     assert speech.stats.stalls == 1 and speech.stats.stall_ms > 100
 
@@ -210,7 +216,7 @@ async def test_a_server_that_holds_nothing_ends_the_speech_and_the_client_knows_
 async def test_it_is_given_up_in_time_with_the_reason_of_the_loss(server):
     events: list[object] = []
     loop = asyncio.get_running_loop()
-    async with relaying(server.port) as relay, Client(url(relay), reconnect_s=0.5) as client:
+    async with relaying(server.port) as relay, Client(url(relay), reconnect_s=1.0) as client:
         speech = client.speak(LONG, rung="pcm22", events=events.append)
         began = 0.0
 
@@ -221,7 +227,7 @@ async def test_it_is_given_up_in_time_with_the_reason_of_the_loss(server):
 
         with pytest.raises(errors.ConnectionLost, match="was lost"):
             await frames_of(speech, {30: away})
-        assert 0.3 < loop.time() - began < 2
+        assert 0.6 < loop.time() - began < 10  # the client's own time is two minutes
         assert [event.attempt for event in events if isinstance(event, Reconnecting)][:2] == [1, 2]
         relay.refuses = False
         assert np.array_equal(await client.speak("abc", rung="pcm22").read(), tone("abc")), "and tried anew"

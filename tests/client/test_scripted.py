@@ -13,7 +13,7 @@ from abr_tts.wire import messages as m
 from abr_tts.wire.codec import encode
 from abr_tts.wire.limits import Limits
 
-from .scripted import FRAME, Scripted, samples, scripted
+from .scripted import FRAME, WAIT_S, Scripted, samples, scripted
 
 
 async def heard_until(url: str, fault: type[Exception], match: str | None = None, **options) -> np.ndarray:
@@ -208,7 +208,7 @@ async def test_a_stall_is_counted_and_told():
         heard = await speech.read()
     assert len(heard) == 32 * FRAME, "nothing is lost"
     assert speech.stats.stalls == 1
-    assert 20 <= speech.stats.stall_ms < 2000
+    assert 20 <= speech.stats.stall_ms < 10_000
 
 
 async def test_a_silent_client_pings_as_the_server_asks():
@@ -224,7 +224,7 @@ async def test_a_silent_client_pings_as_the_server_asks():
 
     pinged = asyncio.Event()
     async with scripted(play) as url, Client(url):
-        await asyncio.wait_for(pinged.wait(), 5)
+        await asyncio.wait_for(pinged.wait(), WAIT_S)
 
 
 async def test_a_server_that_answers_no_ping_is_given_up(monkeypatch):
@@ -233,6 +233,6 @@ async def test_a_server_that_answers_no_ping_is_given_up(monkeypatch):
         await server.until(m.StreamStart)
         await server.gone()
 
-    monkeypatch.setattr("abr_tts.client.pump.LIMITS", Limits(pong_s=0.2))
+    monkeypatch.setattr("abr_tts.client.pump.LIMITS", Limits(pong_s=1.5))
     async with scripted(play) as url:
         await heard_until(url, errors.IdleTimeout)

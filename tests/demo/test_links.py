@@ -164,14 +164,14 @@ def test_one_link_takes_some_connections_and_not_one_more():
 
 
 def test_a_page_on_a_dead_link_is_told_to_try_again(monkeypatch):
-    monkeypatch.setattr("abr_tts.demo.links.JOIN_S", 0.1)
-
     async def main():
         async with demonstrating() as server:
             await put(server, kbps=0)
-            with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
-                async with through(server):
-                    pass
+            with monkeypatch.context() as soon:
+                soon.setattr("abr_tts.demo.links.JOIN_S", 0.1)
+                with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+                    async with through(server):
+                        pass
             assert refused.value.status == 503
             await put(server, kbps=5_000)
             async with through(server) as near:

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import trustme
 
+from ..ports import kept_port
+
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 60.0
 """Seconds that a process may take to start or to end, on a busy machine."""
@@ -25,8 +27,8 @@ OPENED = re.compile(r"^abr_tts_connections_opened_total (\S+)$", re.M)
 class Replica:
     """`abr-tts serve` with the tone engine, as a process of its own. Started again, it keeps its port."""
 
-    def __init__(self) -> None:
-        self.port = 0
+    def __init__(self, port: int) -> None:
+        self.port = port
         self.start()
 
     def start(self) -> None:
@@ -43,7 +45,6 @@ class Replica:
         while not said or not LISTENS.search(said[-1]):
             said.append(self.process.stderr.readline())
             assert said[-1], "".join(said)
-        self.port = int(LISTENS.search(said[-1])[1])
 
     @property
     def address(self) -> str:
@@ -99,10 +100,8 @@ def certificate(folder: Path) -> Certificate:
 def three() -> Iterator[list[Replica]]:
     """Three of them, until the block ends."""
     started: list[Replica] = []
-    try:
+    with contextlib.ExitStack() as stack:
         for _ in range(3):
-            started.append(Replica())
+            started.append(Replica(stack.enter_context(kept_port())))
+            stack.callback(started[-1].kill)
         yield started
-    finally:
-        for replica in started:
-            replica.kill()

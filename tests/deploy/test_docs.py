@@ -20,6 +20,7 @@ from abr_tts.server.access.auth import Auth
 from abr_tts.server.config import SECTIONS, AuthSettings, describe
 
 from .. import readme
+from ..ports import kept_port
 from ..test_readme import WITHIN_S, Newcomer
 from .manifests import DEPLOY, read
 
@@ -39,9 +40,15 @@ def inline(name: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def operator(tmp_path_factory):
+def port():
+    with kept_port() as port:
+        yield port
+
+
+@pytest.fixture(scope="module")
+def operator(tmp_path_factory, port):
     """An operator's folder: the tools, keys as the page makes them, a certificate for localhost."""
-    newcomer = Newcomer(tmp_path_factory.mktemp("operator"))
+    newcomer = Newcomer(tmp_path_factory.mktemp("operator"), port)
     newcomer.environment["ABR_TTS_ENGINE__KIND"] = "tone"
     (newcomer.folder / "tools").symlink_to(DEPLOY.parent)
     authority = trustme.CA()

@@ -22,6 +22,7 @@ from abr_tts.server.app import Server
 from abr_tts.server.config import Settings
 from abr_tts.wire import messages as m
 
+from ..ports import kept_port
 from ..server.harness import Peer, eventually, peer, serving
 from ..server.test_resume import attach, cut, next_pts, samples
 from . import replicas
@@ -337,15 +338,13 @@ def test_neither_log_tells_what_stands_in_a_query_even_when_servers_fail(front, 
         await front.speech("?session=hush-word")
         return await logged(front.nginx)
 
-    with socket.create_server(("127.0.0.1", 0)) as nobody:
-        dead = f"127.0.0.1:{nobody.getsockname()[1]}"
-    with shipped.shipped([dead], certificate.files) as nginx:
+    with kept_port() as nobody, shipped.shipped([f"127.0.0.1:{nobody}"], certificate.files) as nginx:
         lonely = Front(nginx, [], certificate.trust)
         headers = {"Referer": "https://hush-page.example", "Authorization": "Bearer hush-key"}
         status, _, told = run(lonely.answer("/v1/stream?ticket=hush-ticket", headers=headers))
         assert (status, told["Retry-After"]) == (503, "1"), "clients try again"
         failed = run(logged(nginx))
-    assert dead in failed, "the operator sees which one failed"
+    assert f"127.0.0.1:{nobody}" in failed, "the operator sees which one failed"
     assert "hush" not in run(spoken()) + failed
 
 

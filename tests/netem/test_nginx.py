@@ -1,7 +1,6 @@
 """Debian's nginx with TLS before a real server, as the tools set it up: speech comes through whole."""
 
 import asyncio
-import socket
 import ssl
 import subprocess
 
@@ -11,6 +10,7 @@ import trustme
 
 from abr_tts.client import Client
 
+from ..ports import kept_port
 from ..server.harness import serving_in_a_thread
 
 
@@ -27,9 +27,8 @@ def proxied(tmp_path):
     files = tmp_path / "cert.pem", tmp_path / "key.pem"
     issued.cert_chain_pems[0].write_to_path(files[0])
     issued.private_key_pem.write_to_path(files[1])
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
     with (
+        kept_port() as port,
         serving_in_a_thread() as server,
         nginx.proxy(
             ("127.0.0.1", port), f"127.0.0.1:{server.port}", (str(files[0]), str(files[1])), subprocess.Popen

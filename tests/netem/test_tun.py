@@ -110,7 +110,18 @@ def test_packets_are_of_the_devices_size_and_tcp_is_the_one_that_was_asked_for(t
 
 
 def test_an_accepted_socket_recovers_soon_after_a_radio_outage(tun_link):
-    """Without TCP_RTO_MAX_MS the try after the outage comes 6.2 s after its begin, here 2.2 s late."""
+    """
+    Without TCP_RTO_MAX_MS the try after the outage comes 6.2 s after its begin, here 2.2 s late, each time;
+    with it a machine that stands still may be late, but not three times.
+    """
+    late = [around_an_outage(tun_link)]
+    while not (late[-1][0] < 1.2 and late[-1][1] < 1.3):
+        assert len(late) < 3, late
+        late.append(around_an_outage(tun_link))
+
+
+def around_an_outage(tun_link) -> tuple[float, float]:
+    """Seconds of the last arrival before the outage of 1.0 s to 5.0 s, and from its end to the next one."""
     outage = ((1.0, 5.0),)
     plan = steady(500, delay_ms=30)
     plan = replace(plan, down=replace(plan.down, drop_windows=outage))
@@ -141,9 +152,8 @@ def test_an_accepted_socket_recovers_soon_after_a_radio_outage(tun_link):
         while not arrivals or arrivals[-1] < 5.0:
             assert reader.recv(65_536)
             arrivals.append(time.monotonic() - zero)
-        assert arrivals[-1] - 5.0 < 1.3
-        assert arrivals[-2] < 1.2
         writer.close()
         reader.close()
         thread.join()
         listener.close()
+        return arrivals[-2], arrivals[-1] - 5.0

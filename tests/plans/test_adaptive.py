@@ -125,6 +125,24 @@ def test_the_demo_is_heard_without_a_gap_in_all_three_formats_and_ends_at_pcm22(
     assert utterance.runs[-1][0] == "pcm22"
 
 
+@pytest.mark.parametrize("proxied", [False, True])
+def test_a_link_that_comes_back_while_all_that_may_be_banked_is_banked_is_soon_found_out(proxied):
+    waits = []
+    for phase in range(5):
+        back = 56.0 + 1.3 * phase
+        road = link((0, 1_000), (20, 40), (back, 1_000), delay_ms=30)
+        result = hear(Strong, road, utterances=[(100.0, 1.0)], proxied=proxied)
+        assert_whole(result)
+        assert stalls(result) == 0
+        (utterance,) = result.utterances
+        at = utterance.asked_at + utterance.startup_s
+        heard = [(rung, at, at := at + seconds) for rung, seconds in utterance.runs]
+        waits.append(
+            next(max(0.0, begin - back) for rung, begin, end in heard if rung == "pcm22" and end > back)
+        )
+    assert sorted(waits)[2] < 5.0
+
+
 def test_a_client_of_level_0_hears_one_track_that_follows_the_rate(kind):
     result = hear(kind, ours("step_1M_40k"), "opus", level=0)
     assert_whole(result)

@@ -5,7 +5,7 @@ import inspect
 
 import pytest
 
-TEST_S = 30.0
+TEST_S = 60.0
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -197,7 +197,7 @@ async def test_a_policy_without_anything_for_the_client_is_refused_and_costs_no_
     async with peer(url, codecs=("pcm16",)) as client:
         told = await client.refused(TEXT, policy="opus")
         assert told.code == NoCommonFormat.code
-        assert server._admission.streams == 0
+        await eventually(lambda: server._admission.streams == 0)
 
 
 async def test_a_key_has_the_policy_of_its_name():

@@ -1,6 +1,5 @@
 """The brake on real sockets: little waits unsent in the kernel, whatever the messages are like."""
 
-import asyncio
 import socket
 import sys
 
@@ -10,6 +9,7 @@ from abr_tts.server.sending import brake
 from abr_tts.server.sending.outbox import Entry
 from abr_tts.server.sending.sockets import NOTSENT_LOWAT_BYTES, unsent_bytes
 
+from .harness import eventually
 from .test_outbox import bench, contexts
 
 __all__ = ["contexts"]  # a fixture
@@ -55,8 +55,7 @@ async def test_a_reader_that_goes_on_gets_everything(contexts):
         assert made.outbox.queued_bytes > 0
         got = await made.read(2_000)
         assert [data[:2] for data in got] == [number.to_bytes(2, "big") for number in range(2_000)]
-        await asyncio.sleep(0)
-        assert len(made.written) == 2_000
+        await eventually(lambda: len(made.written) == 2_000)
 
 
 async def test_a_connection_that_is_reset_while_the_brake_holds_is_closed_and_nothing_more_is_told(contexts):

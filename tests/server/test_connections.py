@@ -19,10 +19,12 @@ from abr_tts.server.program import run
 from abr_tts.server.pump import MOST_WAITING
 from abr_tts.wire import messages as m
 
-from .harness import TONE, eventually, go_deaf, peer, serving, tcp_socket
+from .harness import TONE, eventually, go_deaf, held_python, peer, serving, tcp_socket
 
 SENTENCE = "one two three four five six seven eight nine ten. "
 REAL_TIME = {"rate": 22_050, "rtf": 1.0}
+LONG = "x" * 400
+"""24 s."""
 
 
 def clauses(text: str) -> list[np.ndarray]:
@@ -90,10 +92,10 @@ async def test_without_any_report_no_more_than_the_cap_is_ever_sent():
 
 async def gone(server) -> None:
     """Nothing is left of the connection: engine, session, counts."""
-    await eventually(lambda: server.pool.stats.busy == 0 and server.pool.stats.cancelled == 1, 2.0)
-    await eventually(lambda: not server._front.sessions, 2.0)
-    await eventually(lambda: (server._admission.connections, server._admission.streams) == (0, 0), 2.0)
-    assert server.pool.stats.samples < 22_050 * 2  # of 4.8 s
+    await eventually(lambda: server.pool.stats.busy == 0 and server.pool.stats.cancelled == 1)
+    await eventually(lambda: not server._front.sessions)
+    await eventually(lambda: (server._admission.connections, server._admission.streams) == (0, 0))
+    assert server.pool.stats.samples < 22_050 * 10  # of 24 s
 
 
 async def test_a_client_that_half_closes_is_gone_and_its_engine_stopped(transport):
@@ -102,7 +104,7 @@ async def test_a_client_that_half_closes_is_gone_and_its_engine_stopped(transpor
         serving(engine__options=REAL_TIME, **files) as server,
         peer(server.url, tls=trusting) as client,
     ):
-        await client.start("x" * 80, rung="pcm22")
+        await client.start(LONG, rung="pcm22")
         await client.first(m.Audio)
         with tcp_socket(client) as sock:
             sock.shutdown(socket.SHUT_WR)
@@ -115,7 +117,7 @@ async def test_a_client_that_hangs_up_in_mid_speech_is_gone_and_its_engine_stopp
         serving(engine__options=REAL_TIME, **files) as server,
         peer(server.url, tls=trusting) as client,
     ):
-        await client.start("x" * 80, rung="pcm22")
+        await client.start(LONG, rung="pcm22")
         await client.first(m.Audio)
         client.socket._response.connection.transport.abort()
         await gone(server)
@@ -123,9 +125,9 @@ async def test_a_client_that_hangs_up_in_mid_speech_is_gone_and_its_engine_stopp
 
 @pytest.mark.skipif(not hasattr(socket, "AF_PACKET"), reason="drops segments by a filter that Linux has")
 async def test_a_client_that_vanishes_without_a_word_is_gone_after_the_idle_time():
-    limits = {"limits__idle_timeout_s": 0.4, "limits__ping_s": 0.1, "limits__close_timeout_s": 0.2}
+    limits = {"limits__idle_timeout_s": 2.0, "limits__ping_s": 0.5, "limits__close_timeout_s": 0.2}
     async with serving(engine__options=REAL_TIME, **limits) as server, peer(server.url) as client:
-        await client.start("x" * 80, rung="pcm22")
+        await client.start(LONG, rung="pcm22")
         await client.first(m.Audio)
         with tcp_socket(client) as sock:
             go_deaf(sock)
@@ -178,7 +180,7 @@ async def test_a_drain_gives_up_at_its_deadline():
         loop = asyncio.get_running_loop()
         began = loop.time()
         await server.drain()
-        assert 0.1 <= loop.time() - began < 2.0  # half of it at least
+        assert 0.1 <= loop.time() - began < 10.0  # half of it at least; the stream never ends by itself
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -210,11 +212,14 @@ async def test_a_second_signal_does_not_wait_for_streams():
         await running
 
 
-async def test_a_signal_while_the_engine_loads_ends_the_program_at_once():
-    running = asyncio.ensure_future(run(load(overrides=TONE), lambda server: pytest.fail("it started")))
-    await asyncio.sleep(0)  # its first turn, in which it minds the signals
-    os.kill(os.getpid(), signal.SIGTERM)
-    await running
+async def test_a_signal_while_the_engine_loads_ends_the_program_at_once(tmp_path):
+    before = signal.getsignal(signal.SIGTERM)
+    with held_python(tmp_path) as (python, _):
+        settings = load(overrides=TONE | {"engine.python": python})
+        running = asyncio.ensure_future(run(settings, lambda server: pytest.fail("it started")))
+        await eventually(lambda: signal.getsignal(signal.SIGTERM) is not before)
+        os.kill(os.getpid(), signal.SIGTERM)
+        await running
 
 
 async def test_a_fault_in_one_streams_codec_ends_that_stream_alone(monkeypatch):

@@ -14,7 +14,7 @@ from abr_tts.server.app import Server
 from abr_tts.server.config import load
 from abr_tts.wire import messages as m
 
-from .harness import TONE, eventually, peer, serving, serving_in_a_thread
+from .harness import TONE, eventually, held_python, peer, serving, serving_in_a_thread
 
 KEY = "correct-horse-battery"
 
@@ -188,24 +188,26 @@ def test_an_engine_that_does_not_start_is_told_in_one_sentence():
     assert "/nowhere/python" in told
 
 
-async def test_until_the_engine_has_loaded_readyz_says_no_and_a_stream_is_told_to_come_back():
-    server = Server(load(overrides=TONE))
-    starting = asyncio.ensure_future(server.start())
-    await server.listening.wait()
-    async with peer(server.url) as client:
-        assert not starting.done()
-        status, body = await get(server.http_url + "/readyz")
-        told = await client.refused("too early")
-        assert (told.code, told.scope, told.retry_after) == ("busy", "stream", 1.0)
-        assert status == 503 and '"ready": false' in body
-        status, body = await get(server.http_url + "/metrics")
-        assert status == 200 and "\nabr_tts_engine_workers_ready 0.0\n" in body
-        assert 0 <= float(re.search(r"^abr_tts_engine_loaded (\S+)$", body, re.M)[1]) < 1
-        await starting
-        assert "\nabr_tts_engine_loaded 1.0\n" in (await get(server.http_url + "/metrics"))[1]
-        assert (await get(server.http_url + "/readyz"))[0] == 200
-        assert await client.start("now")
-    await server.stop()
+async def test_until_the_engine_has_loaded_readyz_says_no_and_a_stream_is_told_to_come_back(tmp_path):
+    with held_python(tmp_path) as (python, go_on):
+        server = Server(load(overrides=TONE | {"engine.python": python}))
+        starting = asyncio.ensure_future(server.start())
+        await server.listening.wait()
+        async with peer(server.url) as client:
+            status, body = await get(server.http_url + "/readyz")
+            told = await client.refused("too early")
+            assert (told.code, told.scope, told.retry_after) == ("busy", "stream", 1.0)
+            assert status == 503 and '"ready": false' in body
+            status, body = await get(server.http_url + "/metrics")
+            assert status == 200 and "\nabr_tts_engine_workers_ready 0.0\n" in body
+            assert 0 <= float(re.search(r"^abr_tts_engine_loaded (\S+)$", body, re.M)[1]) < 1
+            assert not starting.done()
+            go_on()
+            await starting
+            assert "\nabr_tts_engine_loaded 1.0\n" in (await get(server.http_url + "/metrics"))[1]
+            assert (await get(server.http_url + "/readyz"))[0] == 200
+            assert await client.start("now")
+        await server.stop()
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/metrics", "/v1/stream", "/nowhere", "/admin/live"])

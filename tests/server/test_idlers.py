@@ -8,7 +8,7 @@ from aiohttp import web
 
 from abr_tts.server.load.idlers import Idlers
 
-from .harness import peer, serving
+from .harness import WAIT_S, peer, serving
 
 
 class Line(asyncio.WriteTransport):
@@ -58,10 +58,10 @@ async def test_a_request_under_way_is_no_idler_and_its_connection_begins_anew_af
 
 @pytest.mark.parametrize("words", [b"", b"GET /v1/stream HTTP/1.1\r\nHost: x\r\nX-Half: ", b"GET"])
 async def test_a_socket_that_never_asks_is_closed_and_a_listener_is_not(words):
-    async with serving(limits__hello_timeout_s=0.4) as server, peer(server.url) as client:
+    async with serving(limits__hello_timeout_s=1.5) as server, peer(server.url) as client:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(words)
-        assert await asyncio.wait_for(_end(reader), 10.0) == b""
+        assert await asyncio.wait_for(_end(reader), WAIT_S) == b""
         writer.close()
         started = await client.start("still here", rung="pcm22")
         await client.whole_pcm(started.stream)
@@ -89,8 +89,6 @@ async def test_closes_are_counted_by_the_code_that_we_gave():
             async with http.get(server.http_url + "/metrics") as answer:
                 return 'abr_tts_connections_closed_total{code="1008"} 1.0' in await answer.text()
 
-        for _ in range(100):
-            if await counted():
-                break
-        else:
-            pytest.fail("the close was not counted as 1008")
+        async with asyncio.timeout(WAIT_S):
+            while not await counted():
+                pass

@@ -15,7 +15,7 @@ from abr_tts.server.watching.heap import Heap, find_trim
 from abr_tts.server.watching.memory import TOP, _place
 from abr_tts.wire import messages as m
 
-from .harness import eventually, peer, serving
+from .harness import WAIT_S, eventually, peer, serving
 
 ADMIN, CLIENT = "an-admins-key", "a-clients-key"
 KEYS = {"admin__keys": (ADMIN,), "auth__keys": (CLIENT,)}
@@ -92,7 +92,7 @@ async def test_freed_memory_is_given_back_again_and_again():
 
 @pytest.mark.parametrize(("every_s", "trim"), [(0.0, lambda pad: pytest.fail("it is off")), (0.01, None)])
 async def test_it_is_not_given_back_where_that_is_off_or_cannot_be(every_s, trim):
-    await asyncio.wait_for(Heap(every_s, trim).run(), 1.0)
+    await asyncio.wait_for(Heap(every_s, trim).run(), WAIT_S)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc is Linux'")

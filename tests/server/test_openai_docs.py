@@ -14,6 +14,7 @@ from abr_tts.server.openai.models import MOST_CHARS, SpeechRequest
 from abr_tts.server.openai.voices import NAMES
 
 from .. import readme
+from ..ports import kept_port
 from ..test_readme import WITHIN_S, Newcomer
 
 PAGE = (readme.README.parent / "docs" / "openai.md").read_text("utf-8")
@@ -21,9 +22,10 @@ PAGE = (readme.README.parent / "docs" / "openai.md").read_text("utf-8")
 
 @pytest.fixture(scope="module")
 def newcomer(tmp_path_factory):
-    newcomer = Newcomer(tmp_path_factory.mktemp("openai"))
-    with newcomer.serving("serve"):
-        yield newcomer
+    with kept_port() as port:
+        newcomer = Newcomer(tmp_path_factory.mktemp("openai"), port)
+        with newcomer.serving("serve"):
+            yield newcomer
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")

@@ -14,7 +14,7 @@ from abr_tts.server.openai.faults import fault_of
 from abr_tts.server.openai.models import MOST_CHARS
 
 from .doors.world import SAYING, counted
-from .harness import eventually, peer
+from .harness import WAIT_S, eventually, peer
 from .openai_world import SPEECH, asking, said, wish
 
 KEY = "a-key-of-thirty-two-characters-or-so"
@@ -146,7 +146,7 @@ async def test_a_body_that_does_not_come_is_408():
     async with asking(limits__hello_timeout_s=0.2, limits__close_timeout_s=0.2) as (server, _):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(f"POST {SPEECH} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{{".encode())
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(WAIT_S):
             assert (await reader.readline()).split()[1] == b"408"
         writer.close()
         await eventually(lambda: server._admission.connections == 0)
@@ -242,7 +242,7 @@ async def test_a_draining_server_finishes_what_it_speaks_and_takes_nothing_new()
         await eventually(lambda: server._draining)
         assert (await refused(http, 503, wish()))["code"] == "shutting_down"
         assert len(await speaking.read()) == 2 * round(22 * 0.06 * 24_000)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(WAIT_S):
             await drained
 
 

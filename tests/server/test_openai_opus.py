@@ -73,7 +73,7 @@ async def test_the_bitrate_falls_with_the_connection_and_rises_again():
             told = client.body
         finally:
             client.socket.close()
-        await eventually(lambda: server._admission.streams == 0, 1.0)
+        await eventually(lambda: server._admission.streams == 0)
         retunes = counted(server, "abr_tts_switches_total")
     assert scarce < 27 < 40 < min(ample, again), (ample, scarce, again)
     assert retunes >= 2

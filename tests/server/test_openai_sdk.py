@@ -179,7 +179,7 @@ def test_what_is_wrong_is_the_error_that_its_users_catch(client, change, param):
 
 def test_a_key_is_asked_for_and_a_refused_request_is_made_again():
     openai = sdk("openai")
-    settings = {"auth__keys": (KEY,), "limits__request_burst": 2, "limits__requests_per_s": 2.0}
+    settings = {"auth__keys": (KEY,), "limits__request_burst": 2, "limits__requests_per_s": 0.25}
     with serving_in_a_thread(engine__options={"rate": 24_000}, **settings) as server:
         url = f"{server.http_url}/v1"
         with pytest.raises(openai.AuthenticationError) as told:
@@ -190,7 +190,7 @@ def test_a_key_is_asked_for_and_a_refused_request_is_made_again():
             once.audio.speech.create(**wish(response_format="pcm", input="Hi."))
         with pytest.raises(openai.RateLimitError) as told:
             once.audio.speech.create(**wish(response_format="pcm", input="Hi."))
-        assert told.value.response.headers["retry-after"] == "1"
+        assert told.value.response.headers["retry-after"] in ("1", "2", "3", "4")
         again = openai.OpenAI(base_url=url, api_key=KEY, max_retries=1)
         assert again.audio.speech.create(**wish(response_format="pcm", input="Hi.")).content
 
@@ -227,7 +227,7 @@ def npm_folder(tmp_path_factory):
 
 
 def test_the_npm_package_streams_refuses_and_tries_again(npm_folder):
-    settings = {"auth__keys": (KEY,), "limits__request_burst": BURST, "limits__requests_per_s": 1.0}
+    settings = {"auth__keys": (KEY,), "limits__request_burst": BURST, "limits__requests_per_s": 0.5}
     with serving_in_a_thread(engine__options={"rate": 24_000}, **settings) as server:
         command = ["node", str(SCRIPT), str(npm_folder), f"{server.http_url}/v1", KEY, SAYING]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)

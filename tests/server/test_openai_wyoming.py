@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -67,6 +68,12 @@ def python(tmp_path_factory):
     return str(folder / "bin" / "python")
 
 
+def listens(path: Path) -> bool:
+    """Whether somebody takes connections there; a socket's path exists before."""
+    with socket.socket(socket.AF_UNIX) as caller:
+        return caller.connect_ex(str(path)) == 0
+
+
 @contextlib.asynccontextmanager
 async def proxy(python: str, url: str, folder: Path, *more: str):
     """Its two ends, as Home Assistant has them."""
@@ -78,7 +85,7 @@ async def proxy(python: str, url: str, folder: Path, *more: str):
     with (folder / "log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(python, *command, stdout=log, stderr=log)
     try:
-        await eventually(lambda: path.exists() or process.returncode is not None, WAIT_S)
+        await eventually(lambda: listens(path) or process.returncode is not None, WAIT_S)
         assert process.returncode is None, (folder / "log").read_text("utf-8")
         reader, writer = await asyncio.open_unix_connection(path)
         yield reader, writer

@@ -14,6 +14,8 @@ from aiohttp import web
 from abr_tts.server.sending.outbox import Entry, Outbox
 from abr_tts.server.sending.sockets import listen
 
+from .harness import eventually
+
 SIZE = 4410
 """Bytes of a message: 100 ms of 22 kHz PCM."""
 
@@ -115,6 +117,7 @@ async def test_messages_arrive_in_order_and_each_is_told_once(contexts):
         for entry in entries:
             made.outbox.put(entry)
         assert await made.read(200) == [entry.data for entry in entries]
+        await eventually(lambda: len(made.written) == 200)
         assert made.written == entries
 
 
@@ -141,7 +144,7 @@ async def test_with_a_stalled_reader_one_message_at_most_is_under_way_and_the_re
         got = await made.read(taken + 1)
         assert got[-1] == b"last"
         assert [data[:4] for data in got[:-1]] == [n.to_bytes(4, "big") for n in range(taken)]
-        assert made.written[-1] is last
+        await eventually(lambda: made.written[-1] is last)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="SIOCOUTQ is Linux's")

@@ -3,6 +3,8 @@ Streams that go on at another connection: who may, what is told, what is held me
 """
 
 import asyncio
+import os
+import signal
 import uuid
 
 import numpy as np
@@ -15,7 +17,7 @@ from abr_tts.wire import messages as m
 
 from .clips import begin as clip
 from .clips import conversion, messages, noise, pcm_packets
-from .harness import Peer, eventually, peer, serving
+from .harness import WAIT_S, Peer, eventually, peer, serving
 
 RATE = 22_050
 FRAME = RATE // 50
@@ -103,8 +105,8 @@ async def test_without_a_connection_the_engine_goes_on_to_its_limit_and_the_stre
         assert server._admission.streams == 1
         assert len(server._resumption.shelf) == 1
         (utterance,) = server._resumption.detached
-        await eventually(lambda: server.pool.stats.busy == 0)
-        assert 2 < utterance.core.produced / RATE < 2 + 6.2, "one clause beyond the limit"
+        await eventually(lambda: utterance.core.produced > 2 * RATE and server.pool.stats.busy == 0)
+        assert utterance.core.produced < (2 + 6.2) * RATE, "one clause beyond the limit"
         assert utterance.held_bytes >= 2 * utterance.core.held_samples > 0
         told = [one for one in server.door.told() if one["id"] == started.stream_id[:8]]
         assert len(told) == 1
@@ -177,7 +179,7 @@ async def test_a_client_that_breaks_the_rules_leaves_nothing(bad, kept):
 
 
 async def test_a_client_that_fell_silent_may_come_back():
-    async with serving(**SETTINGS, limits__ping_s=0.1, limits__idle_timeout_s=0.3) as server:
+    async with serving(**SETTINGS, limits__ping_s=0.5, limits__idle_timeout_s=2.0) as server:
         async with peer(server.url, level=2, hints=False) as client:
             await begun(client, frames=5)
             assert await client.closed() == 1008
@@ -311,11 +313,12 @@ async def test_text_goes_on_behind_what_the_server_has():
 
 
 async def test_a_fault_without_a_connection_is_told_to_whoever_comes_back():
-    async with serving(**SETTINGS, engine__options={"rate": RATE, "rtf": 0.2}) as server:
+    async with serving(**SETTINGS, engine__options={"rate": RATE, "rtf": 1.0}) as server:
         async with peer(server.url, level=2) as first:
-            started = await begun(first, "A short clause. " + LONG, frames=2, voice="tone-die")
+            started = await begun(first, frames=2)
             await cut(first)
         await lost(server)
+        os.kill(server.pool.pids[0], signal.SIGKILL)
         await eventually(lambda: server._admission.streams == 0)
         async with peer(server.url, level=2) as second:
             await second.send(rest(first, started))
@@ -342,7 +345,7 @@ async def test_a_listener_who_wants_what_was_freed_is_told_and_may_ask_right():
 
 
 async def test_nothing_is_kept_of_a_server_that_stops():
-    async with serving(**SETTINGS, server__drain_s=5) as server:
+    async with serving(**SETTINGS, server__drain_s=60) as server:
         async with peer(server.url, level=2) as first, peer(server.url, level=2) as second:
             await begun(first, frames=5)
             await cut(first)
@@ -352,7 +355,7 @@ async def test_nothing_is_kept_of_a_server_that_stops():
             await second.first(m.GoingAway)
             assert len(server._resumption.shelf) == 0
             await cut(second)
-            await asyncio.wait_for(draining, 2)
+            await asyncio.wait_for(draining, WAIT_S)  # which is less than it may take for who is there
             assert len(server._resumption.shelf) == server._admission.streams == 0
         assert await metric(server, "abr_tts_streams_unresumed_total", limit="stop") == 1
 

@@ -11,6 +11,7 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -101,8 +102,9 @@ def shipped(
     Raises:
         OSError: it does not listen; the message is what it said.
     """
-    at = listen or ("127.0.0.1", _free_port())
-    with tempfile.TemporaryDirectory() as name:
+    with contextlib.ExitStack() as stack:
+        at = listen or stack.enter_context(_kept_port())
+        name = stack.enter_context(tempfile.TemporaryDirectory())
         folder = Path(name)
         folder.chmod(0o755)  # the workers are another user
         path = write(folder, servers, certificate, f"{at[0]}:{at[1]}", balance)
@@ -131,10 +133,19 @@ def check(path: Path) -> tuple[bool, str]:
     return done.returncode == 0, done.stderr
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-        return port
+@contextlib.contextmanager
+def _kept_port() -> Iterator[tuple[str, int]]:
+    """
+    Address and port that nobody gets by chance meanwhile, and nginx by its number: Linux lets sockets with
+    SO_REUSEADDR share a port of which none listens yet. Elsewhere the port is only likely to be free.
+    """
+    with socket.socket() as keeper:
+        keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        keeper.bind(("127.0.0.1", 0))
+        host, port = keeper.getsockname()
+        if sys.platform != "linux":
+            keeper.close()
+        yield host, port
 
 
 def _wait(

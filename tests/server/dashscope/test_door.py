@@ -271,7 +271,7 @@ class StandingStill:
 
 
 async def test_a_client_that_takes_nothing_for_long_is_given_up():
-    async with serving(limits__idle_timeout_s=0.3, limits__ping_s=0.1) as server, raw(server) as client:
+    async with serving(limits__idle_timeout_s=1.5, limits__ping_s=0.5) as server, raw(server) as client:
         await client.send(run(sample_rate=48_000))
         await client.event("task-started")
         client.stop_reading()

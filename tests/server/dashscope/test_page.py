@@ -12,6 +12,7 @@ from abr_tts.server.dashscope import messages as m
 from abr_tts.server.dashscope.faults import CODES
 
 from ... import readme
+from ...ports import kept_port
 from ...test_readme import WITHIN_S, Newcomer
 
 PAGE = (readme.README.parent / "docs" / "dashscope.md").read_text("utf-8")
@@ -20,9 +21,10 @@ PAGE = (readme.README.parent / "docs" / "dashscope.md").read_text("utf-8")
 @pytest.fixture(scope="module")
 def newcomer(tmp_path_factory):
     pytest.importorskip("dashscope", reason="the DashScope SDK is not installed")
-    newcomer = Newcomer(tmp_path_factory.mktemp("dashscope"))
-    with newcomer.serving("serve"):
-        yield newcomer
+    with kept_port() as port:
+        newcomer = Newcomer(tmp_path_factory.mktemp("dashscope"), port)
+        with newcomer.serving("serve"):
+            yield newcomer
 
 
 def run(newcomer: Newcomer, name: str) -> str:

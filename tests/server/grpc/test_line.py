@@ -97,7 +97,7 @@ async def test_a_client_that_does_not_answer_is_waited_for_no_longer_than_a_clos
     loop = asyncio.get_running_loop()
     began = loop.time()
     assert await (reading or told.line.receive()) is None
-    assert CLOSE_S / 2 < loop.time() - began < 20 * CLOSE_S
+    assert CLOSE_S / 2 < loop.time() - began < 100 * CLOSE_S
 
 
 async def test_a_client_that_takes_nothing_is_cut_off_and_not_waited_for():
