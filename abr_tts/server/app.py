@@ -170,8 +170,9 @@ class Server:
     def _take_turns(self) -> Turns:
         """Whose turn it is at the engine; `_look_after` sees to it."""
         limits, speed, relief = self.settings.limits, Speed(), self._relief
+        parallel = self.settings.engine.parallel
         turns = Turns(
-            limits.engine_share, limits.waiting_streams, lambda: self.pool.ready, speed,
+            limits.engine_share, limits.waiting_streams, lambda: self.pool.ready * parallel, speed,
             limits.whole_streams, lambda: relief.step >= CLOSED,
         )  # fmt: skip
         self.metrics.engine.spoke = speed.add
