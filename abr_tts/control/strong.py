@@ -20,6 +20,7 @@ from .estimator import Estimator, Link
 from .ladder import Rung
 from .policy import Policy
 from .prudence import Prudence
+from .trial import Trial
 from .worth import Stake, Worth
 
 EVERY_S = 0.3
@@ -48,6 +49,7 @@ class Strong(Adaptive):
         self._estimator = Estimator(policy, remembered, self._belief)
         self._bank = self._prudence = Prudence(policy)
         self._worth = Worth(policy)
+        self._trial = Trial(policy, self._upgrades)
         self._chosen_at = float("-inf")
 
     def _plan(self, seen: Observation, link: Link, lead_s: float) -> Plan:
@@ -67,6 +69,11 @@ class Strong(Adaptive):
         elif self._is_time(seen, link):
             self._chosen_at = seen.now
             self._worth.choose(chance, self._stake(seen, chance, rung, lead_s, complete))
+        if closed is None and self._worth.reason.code == "scarce":
+            if self._trial.is_on(seen, link, lead_s):
+                return Plan(rung, self._policy.by_utility[0], self._prudence.reason, self._trial.reason)
+        else:
+            self._trial.stop(self._worth.rung is not None)
         return Plan(rung, self._worth.rung, self._prudence.reason, self._worth.reason)
 
     def _closed(
