@@ -206,7 +206,10 @@ def test_key_and_certificate_reach_the_server(tmp_path, capsys, monkeypatch):
     trustme.CA().issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(pem)
     with serving_in_a_thread(tls__cert_file=pem, tls__key_file=pem, auth__keys=("right",)) as server:
         say = ("say", "abc", "--url", server.url, "-o", str(tmp_path / "x.wav"))
-        assert "is not trusted" in failed(capsys, *say)
+        refused = failed(capsys, *say)
+        assert "is not trusted" in refused and "--ca FILE" in refused
+        listing = failed(capsys, "voices", "--url", server.url)
+        assert "is not trusted" in listing and "--ca FILE" in listing
         assert "refused the API key" in failed(capsys, *say, "--insecure")
         assert main([*say, "--insecure", "--api-key", "right"]) == 0
         monkeypatch.setenv("ABR_TTS_API_KEY", "right")

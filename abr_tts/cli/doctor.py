@@ -15,11 +15,14 @@ import json
 import platform
 import re
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
-from ..errors import AbrError, LocalError, to_install
+from ..errors import AbrError, ConfigError, LocalError, to_install
+
+if TYPE_CHECKING:
+    from ..server.config import Settings
 
 PACKAGES = {
     "aiohttp": "aiohttp",
@@ -36,6 +39,17 @@ together, as `libopus`."""
 
 PINS = {"opuslib": "==3.0.1", "opuslib-next-bundled": "==0.1.1"}
 """Versions of those that fit no other (pyproject)."""
+
+EXTRAS = {
+    "formats": ("av", "mp3, AAC and FLAC for OpenAI's and DashScope's clients"),
+    "jwt": ("jwt", "JSON Web Tokens (auth.jwt_file)"),
+    "grpc": ("grpc_health", "the gRPC door (grpc.enabled)"),
+    "otel": ("opentelemetry.sdk", "traces for a collector (tracing.endpoint)"),
+}
+"""Extras of the server that are no engine: a module that each brings, and what it is for (pyproject)."""
+
+TRY = "abr-tts engine check {} tries it"
+"""What is said of an engine that is found and was not started."""
 
 HOW = re.compile("[:;] (?=pip install )")
 """Where a fault that says how to get what is missing begins to say it."""
@@ -94,9 +108,12 @@ def examine() -> Iterator[Check]:
     yield check_python()
     for distribution, module in PACKAGES.items():
         yield check_package(distribution, module)
-    for check in (check_libopus, check_espeak, check_player):
-        yield check()
-    yield from check_engines()
+    yield check_libopus()
+    engine = check_engine()
+    yield engine
+    yield check_player()
+    yield from (check for check in check_engines() if check.facts["engine"] != engine.facts.get("engine"))
+    yield from check_extras()
 
 
 def check_python() -> Check:
@@ -135,20 +152,51 @@ def check_libopus() -> Check:
     return _tried("libopus", look, "pip install opuslib==3.0.1 opuslib-next-bundled==0.1.1")
 
 
-def check_espeak() -> Check:
-    """The default engine: its worker is started, as the server does."""
+def check_engine() -> Check:
+    """The engine that the environment sets: it is started, as the server does."""
+    from ..engine.kinds import KINDS
+    from .local import hushed, settings
+
+    try:
+        chosen = settings()
+    except ConfigError as fault:
+        return Check("settings", False, str(fault), "abr-tts serve --settings lists them")
+    except ImportError as fault:  # of a package that has a line of its own above
+        return Check("engine", False, f"cannot be tried without {fault.name}")
+    kind = chosen.engine.kind
+    facts: dict[str, Any] = {"engine": kind}
 
     def look() -> Check:
-        import espeakng_loader
+        with hushed():
+            version, voices = asyncio.run(_start(chosen))
+        facts.update(version=version, voices=voices)
+        where = _espeak_paths(chosen.engine.options) if kind == "espeak" else {}
+        facts.update(where)
+        detail = f"{version}, {voices} voices" + "".join(f", {key} {path}" for key, path in where.items())
+        return Check(_called(kind), True, detail, facts=facts)
 
-        from ..engine.pool import EngineSpec
+    extra = KINDS[kind].extra
+    found = _tried(_called(kind), look, to_install(extra) if extra else "", facts=facts)
+    return found if found.ok else replace(found, remedy=found.remedy + _instead(kind))
 
-        path, data = espeakng_loader.get_library_path(), espeakng_loader.get_data_path()
-        version, voices = asyncio.run(_start_engine(EngineSpec("espeak", {}, None)))
-        facts = {"version": version, "voices": voices, "path": str(path), "data": str(data)}
-        return Check("espeak", True, f"{version}, {voices} voices, {path}, data {data}", facts=facts)
 
-    return _tried("espeak", look, to_install("espeak"))
+def _called(kind: str) -> str:
+    return kind if kind == "espeak" else f"engine {kind}"
+
+
+def _espeak_paths(options: Mapping[str, Any]) -> dict[str, str]:
+    from ..engine.libespeak import find
+
+    path, data = find(options)
+    return {"path": path, "data": data}
+
+
+def _instead(kind: str) -> str:
+    """Which engine that is here would do, where nobody has chosen another than the default one."""
+    if kind != "espeak":
+        return ""
+    here = [check.facts["engine"] for check in check_engines() if check.ok]
+    return f"; or export ABR_TTS_ENGINE__KIND={here[0]}, which is installed" if here else ""
 
 
 def check_player() -> Check:
@@ -164,53 +212,72 @@ def check_player() -> Check:
 
 
 def check_engines() -> Iterator[Check]:
-    """The engines that an extra brings, other than the default one: which of them are installed here."""
+    """The engines that an extra brings: which of them are installed here."""
     from ..engine.kinds import KINDS
 
     for name, kind in KINDS.items():
-        if kind.extra and name != "espeak":
+        if kind.extra:
             missing = [module for module in kind.needs if not _is_here(module)]
-            detail = (
-                f"{missing[0]} is not installed" if missing else "installed; abr-tts engine check tries it"
-            )
-            facts = {"extra": kind.extra, "missing": missing}
+            detail = f"{missing[0]} is not installed" if missing else f"installed; {TRY.format(name)}"
+            facts = {"engine": name, "extra": kind.extra, "missing": missing}
             remedy = to_install(kind.extra)
             yield Check(f"engine {name}", not missing, detail, remedy, needed=False, facts=facts)
 
 
+def check_extras() -> Iterator[Check]:
+    """The extras that bring no engine: which of them are installed here."""
+    for extra, (module, what) in EXTRAS.items():
+        here = _is_here(module)
+        detail = f"installed; {what}" if here else f"{module} is not installed; {what}"
+        yield Check(f"extra {extra}", here, detail, to_install(extra), needed=False, facts={"extra": extra})
+
+
 def _is_here(module: str) -> bool:
     """Whether it can be found; it is not loaded, which takes seconds for some."""
-    return importlib.util.find_spec(module) is not None
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # the package that it is in is missing
+        return False
 
 
-async def _start_engine(spec: Any) -> tuple[str, int]:
-    from ..engine.pool import Pool
+async def _start(chosen: Settings) -> tuple[str, int]:
+    from ..server.speech.synthesis import pool_of_one
 
-    pool = Pool(spec, 1)
+    pool = pool_of_one(chosen)
     await pool.start()
     try:
-        return pool.abilities.version, len(pool.voices)
+        return pool.abilities.version or "it starts", len(pool.voices)
     finally:
         await pool.stop()
 
 
-def _tried(name: str, look: Callable[[], Check], remedy: str, needed: bool = True) -> Check:
+def _tried(
+    name: str,
+    look: Callable[[], Check],
+    remedy: str,
+    needed: bool = True,
+    facts: dict[str, Any] | None = None,
+) -> Check:
     """What was found; of a fault that says itself how to get what is missing, that is the remedy."""
     try:
         return look()
     except ImportError as fault:
-        return Check(name, False, f"{fault.name or fault} is not installed", remedy, needed)
+        detail = f"{fault.name or fault} is not installed"
+        return Check(name, False, detail, remedy, needed, facts or {})
     except (AbrError, LocalError, OSError) as fault:
         what, *how = HOW.split(str(fault), 1)
-        return Check(name, False, what, how[0] if how else remedy, needed)
+        return Check(name, False, what, how[0] if how else remedy, needed, facts or {})
 
 
 def _lines(checks: list[Check]) -> Iterator[str]:
-    """A line for each, with the remedy of what is missing below the first that it is for."""
+    """
+    A line for each, with how to get what is missing below it: of what is needed once, below the first that it
+    is for; of what may be had besides below each, since one looks up the one that one wants.
+    """
     told: set[str] = set()
     for check in checks:
         mark = "ok" if check.ok else "MISSING" if check.needed else "none"
         yield f"{mark:8} {check.name}: {check.detail}"
-        if not check.ok and check.remedy not in told:
+        if not check.ok and check.remedy and not (check.needed and check.remedy in told):
             told.add(check.remedy)
             yield f"         {check.remedy}"

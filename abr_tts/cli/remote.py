@@ -68,6 +68,11 @@ def ask(
         ) from None
     except (OSError, ValueError, HTTPException) as error:  # URLError is an OSError; ValueError: not JSON
         reason = getattr(error, "reason", None) or error
+        if isinstance(reason, ssl.SSLCertVerificationError):
+            from ..client.dial import TRUSTED
+
+            words = f"the certificate of {base} is not trusted: {reason.verify_message}; {TRUSTED}"
+            raise Failure(words) from None
         raise Failure(f"no answer from {base}: {reason}") from None
     if not isinstance(found, dict):
         raise Failure(f"{base} is no server of this kind")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,22 @@ def run_add(arguments: argparse.Namespace) -> int:
     else:
         seconds = _keep(arguments, sound, rate)
         print(f"{arguments.name}: {seconds:.1f} s of speech in {_folder(arguments)}")
+        _warn_of_engine()
     return 0
+
+
+def _warn_of_engine() -> None:
+    """The folder may well be for servers of another engine, so it is no fault."""
+    from ..engine.kinds import KINDS
+    from .local import settings
+
+    kind = settings().engine.kind
+    if not KINDS[kind].clones:
+        print(
+            f"abr-tts: warning: kept; but the engine of these settings, {kind}, does not clone: "
+            "set ABR_TTS_ENGINE__KIND to one that does (docs/engines.md)",
+            file=sys.stderr,
+        )
 
 
 def run_remove(arguments: argparse.Namespace) -> int:

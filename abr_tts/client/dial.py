@@ -30,6 +30,9 @@ MAX_MESSAGE_BYTES = 1 << 20
 CLOSE_S = 2.0
 """Seconds that a server has to answer our close before the socket is dropped."""
 
+TRUSTED = "to trust who signed it: --ca FILE, in Python ssl="
+"""What helps where a certificate is not trusted, as one that signed itself."""
+
 MAY_PASS = (408, 425, 429)
 """Refusals below HTTP 500 that may be other the next time (RFC 9110; RFC 6585, RFC 8470)."""
 
@@ -138,7 +141,7 @@ def plain_words(url: URL) -> Iterator[None]:
         raise ConnectFailed(f"no server is known by the name {url.host!r}") from None
     except aiohttp.ClientConnectorCertificateError as fault:
         reason = getattr(fault.certificate_error, "verify_message", "") or fault.certificate_error
-        words = f"the certificate of {url.host} is not trusted: {reason}"
+        words = f"the certificate of {url.host} is not trusted: {reason}; {TRUSTED}"
         raise ConnectFailed(words, final=True) from None
     except aiohttp.ClientConnectorSSLError:
         raise ConnectFailed(f"{url.host}:{url.port} does not speak TLS; perhaps it serves ws://") from None

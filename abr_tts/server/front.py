@@ -290,7 +290,10 @@ class Front:
         if self._shared.draining():
             raise _unavailable("the server is stopping", 1.0)
         if not self._auth.allows_origin(request.headers):
-            raise web.HTTPForbidden(text="pages of this origin may not connect; see auth.origins\n")
+            self._auth.refused_pages.note(
+                request.headers.get("Origin", ""), asyncio.get_running_loop().time()
+            )
+            raise _refusal(web.HTTPForbidden, "pages of this origin may not connect; see auth.origins")
         ticket = request.query.get("ticket") if request.path == PATH else None
         if not self._auth.knows(request.headers, ticket, asyncio.get_running_loop().time()):
             raise _unauthorized(ticket)
@@ -304,13 +307,11 @@ class Front:
         """
         self.admit(request)
         if request.headers.get("Upgrade", "").lower() != "websocket":
-            raise web.HTTPUpgradeRequired(
-                text=f"this is a WebSocket with the subprotocol {SUBPROTOCOL}\n",
-                headers={"Upgrade": "websocket"},
-            )
+            words = f"this is a WebSocket with the subprotocol {SUBPROTOCOL}"
+            raise _refusal(web.HTTPUpgradeRequired, words, {"Upgrade": "websocket"})
         offered = request.headers.get("Sec-WebSocket-Protocol", "").split(",")
         if SUBPROTOCOL not in (item.strip() for item in offered):
-            raise web.HTTPBadRequest(text=f"the client must offer the subprotocol {SUBPROTOCOL}\n")
+            raise _refusal(web.HTTPBadRequest, f"the client must offer the subprotocol {SUBPROTOCOL}")
 
 
 async def _guard(request: web.Request, response: web.StreamResponse) -> None:
@@ -347,18 +348,21 @@ def _shown(voice: Voice) -> dict[str, Any]:
     return {"name": voice.name, "languages": voice.languages, "description": voice.description}
 
 
-def _unauthorized(ticket: str | None) -> web.HTTPUnauthorized:
+def _unauthorized(ticket: str | None) -> web.HTTPException:
     words = NO_KEY if ticket is None else BAD_TICKET
-    return web.HTTPUnauthorized(text=words + "\n", headers={"WWW-Authenticate": "Bearer"})
+    return _refusal(web.HTTPUnauthorized, words, {"WWW-Authenticate": "Bearer"})
 
 
-def _too_many(words: str, retry_after_s: float) -> web.HTTPTooManyRequests:
-    return web.HTTPTooManyRequests(
-        text=words + "\n", headers={"Retry-After": str(max(1, round(retry_after_s)))}
-    )
+def _too_many(words: str, retry_after_s: float) -> web.HTTPException:
+    return _refusal(web.HTTPTooManyRequests, words, {"Retry-After": str(max(1, round(retry_after_s)))})
 
 
-def _unavailable(words: str, retry_after_s: float) -> web.HTTPServiceUnavailable:
-    return web.HTTPServiceUnavailable(
-        text=words + "\n", headers={"Retry-After": str(max(1, round(retry_after_s)))}
-    )
+def _unavailable(words: str, retry_after_s: float) -> web.HTTPException:
+    return _refusal(web.HTTPServiceUnavailable, words, {"Retry-After": str(max(1, round(retry_after_s)))})
+
+
+def _refusal(
+    kind: type[web.HTTPException], words: str, headers: Mapping[str, str] | None = None
+) -> web.HTTPException:
+    """A refusal in JSON, as everything beside it answers: `{"error": …}`."""
+    return kind(text=_line({"error": words}), content_type="application/json", headers=headers)

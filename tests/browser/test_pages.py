@@ -89,7 +89,8 @@ def test_a_click_speaks_and_the_page_shows_what_is_heard(loop, page):
         "Object.fromEntries(['strip', 'plot-bank', 'plot-rtt'].map((id) => "
         "[id, document.querySelector(`#${id} .plot`).getAttribute('aria-label')]))"
     ))  # fmt: skip
-    assert re.search(r"Played now: .+ sent now: [a-z]+\d+", shown["strip"])
+    assert re.search(r"Played now: .+ sent now: (–|[a-z]+\d+);", shown["strip"])
+    assert loop.run(page.run("document.querySelectorAll('#strip rect.sent').length")) >= 2
     assert re.search(r"\d+\.\d s now, \d+\.\d s to \d+\.\d s", shown["plot-bank"])
     assert loop.run(page.run("document.querySelectorAll('#strip rect.played').length")) >= 2  # one is the key
     assert "The first sound." in loop.run(page.run("document.querySelector('#log').innerText"))
@@ -159,8 +160,12 @@ def test_a_dead_link_is_heard_through_from_the_bank_and_the_rest_comes_later(loo
     before = loop.run(page.run("parseFloat(document.querySelector('#tile-bank').textContent)"))
     loop.run(until(page, f"parseFloat(document.querySelector('#tile-bank').textContent) < {before - 1}"))
     assert loop.run(page.run(said("Speaking.")))  # the tunnel is not heard
+    label = "document.querySelector('#strip .plot').getAttribute('aria-label')"
+    loop.run(until(page, f"{label}.includes('sent now: –')"))
     loop.run(slide(page, 1000))
     loop.run(until(page, said("Heard to the end.")), seconds=WAIT_S * 2)
+    told = loop.run(page.run("document.querySelector('#log').innerText"))
+    assert re.search(r"Heard: (opus|pcm)\w+ → (opus|pcm)\w+\.", told), told
 
 
 def test_the_decisions_of_the_last_speech_are_downloaded(loop, page, tmp_path):

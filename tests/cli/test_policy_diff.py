@@ -7,8 +7,18 @@ from dataclasses import replace
 import pytest
 
 from abr_tts.cli import main
-from abr_tts.cli.policy.diff import parting
-from abr_tts.cli.policy.paired import LEAST_NETWORKS, interval, pairs, parts, qoe_gain, stall_gain
+from abr_tts.cli.policy.diff import Told, Why, parting
+from abr_tts.cli.policy.paired import (
+    LEAST_NETWORKS,
+    Interval,
+    Pair,
+    Parts,
+    interval,
+    pairs,
+    parts,
+    qoe_gain,
+    stall_gain,
+)
 from abr_tts.cli.policy.watch import Choice, Notes, watched
 from abr_tts.control.policy_file import preset
 from abr_tts.sim.arms import adaptive
@@ -63,6 +73,7 @@ def test_the_other_way_round_it_is_better(networks, tmp_path, capsys):
     assert "default is better on 6, worse on 0, the same on 0" in told
     assert "default is better than poor" in told
     assert re.search(r"^\w+: QoE [\d.]+ to [\d.]+ \(\+", told, re.M), "what is, and what shall be"
+    assert re.search(r"^QoE \+\S+ \(95 %: .+; stalled share \S+ percentage points", told, re.M)
     assert "they part in utterance 1" in told and "heard of poor: opus12" in told
 
 
@@ -75,6 +86,38 @@ def test_few_networks_give_figures_and_no_verdict(networks, capsys):
 def test_a_policy_that_is_none_has_status_2(networks, capsys):
     sentence = failed(capsys, "policy", "diff", "default", "nope", "--traces", str(networks), status=2)
     assert sentence.startswith("nope: there is no such policy file; presets are")
+
+
+@pytest.mark.parametrize(
+    ("gain", "stalls", "words"),
+    [
+        (0, 0, "No difference of the two is shown."),
+        (1, 0, "b is better than a in QoE."),
+        (1, -1, "b is better than a in QoE, and stalls less."),
+        (1, 1, "b is better than a in QoE, though it stalls more."),
+        (-1, -1, "b is worse than a in QoE, though it stalls less."),
+        (-1, 1, "b is worse than a in QoE, and stalls more."),
+        (0, 1, "b stalls more than a, but in QoE no difference is shown."),
+    ],
+)
+def test_the_verdict_is_one_sentence(gain, stalls, words):
+    both = tuple(Contender(name, preset("default")) for name in "ab")
+    outcome = Outcome(Study(both, (), World()))
+    sure = {sign: Interval(sign, sign - 0.5, sign + 0.5) for sign in (-1, 0, 1)}
+    some = [Pair(0, "n", "k", Parts(1, 0, 0, 0, 1), Parts(2, 0, 0, 0, 1), (0, 0))]
+    assert Told(outcome, some, sure[gain], sure[stalls], []).verdict() == words
+
+
+def test_a_difference_is_told_with_as_many_digits_as_show_it():
+    both = tuple(Contender(name, preset("default")) for name in "ab")
+    outcome, none = Outcome(Study(both, (), World())), Interval(0.0, None, None)
+    for less, words in ((4e-4, "QoE 0.6096 to 0.6092 (-0.0004:"), (2e-3, "QoE 0.610 to 0.608 (-0.002:")):
+        pair = Pair(0, "n", "k", Parts(0.6096, 0, 0, 0, 1), Parts(0.6096 - less, 0, 0, 0, 1), (0, 0))
+        late = (Choice(1.0, "opus24", "", "it fits"), None)
+        why = Why(pair, 1.0, 1, late, ({}, {}), (0, 0))
+        told = Told(outcome, [pair], none, none, [why])._because(why)
+        assert words in told[0]
+        assert told[3] == "    b: has made no decision yet"
 
 
 # ---------------------------------------------------------------- watching

@@ -88,7 +88,8 @@ def test_a_voice_is_added_listed_speaks_and_is_removed(folder, capsys):
     file = write(folder / "in.wav", np.stack([sine(700, 2, 44_100)] * 2, axis=1), 44_100)
     assert "--consent" in failed(capsys, "voices", "add", "anna", file)
     assert main(["voices", "add", "Anna", file, "--consent", "--text", "hm", "--language", "de"]) == 0
-    assert "2.0 s" in capsys.readouterr().out
+    told = capsys.readouterr()
+    assert "2.0 s" in told.out and not told.err
     kept = References(folder / "voices").get("anna")
     assert (kept.text, kept.languages, pitch(kept.read())) == ("hm", ("de",), 700)
     assert "already" in failed(capsys, "voices", "add", "anna", file, "--consent")
@@ -110,6 +111,17 @@ def test_a_folder_must_be_named(tmp_path, capsys, monkeypatch):
     file = write(tmp_path / "in.wav", sine(700, 2), 16_000)
     assert main(["voices", "add", "anna", file, "--consent", "--dir", str(tmp_path / "here")]) == 0
     assert References(tmp_path / "here").get("anna")
+
+
+def test_a_voice_for_an_engine_that_does_not_clone_is_kept_with_a_warning(folder, capsys, monkeypatch):
+    file = write(folder / "in.wav", sine(700, 2), 16_000)
+    monkeypatch.setenv("ABR_TTS_ENGINE__KIND", "espeak")
+    for name in ("rate", "converts", "instructs"):
+        monkeypatch.delenv(f"ABR_TTS_ENGINE__OPTIONS__{name}")
+    assert main(["voices", "add", "anna", file, "--consent"]) == 0
+    told = capsys.readouterr()
+    assert "2.0 s" in told.out and References(folder / "voices").get("anna")
+    assert "kept; but the engine of these settings, espeak, does not clone" in told.err
 
 
 def test_a_voice_is_handed_to_a_server(folder, capsys):

@@ -125,6 +125,15 @@ def test_kustomize_has_every_manifest_but_the_placeholder_of_the_secret(cluster)
 # What they say of the server
 
 
+def test_each_file_that_the_unit_wants_is_put_there_by_the_page():
+    unit, page = (DEPLOY / "abr-tts@.service").read_text("utf-8"), ROOT / "docs" / "operate.md"
+    (put,) = re.findall(r"^install -D -m 600 -t /etc/abr-tts (.+)$", page.read_text("utf-8"), re.M)
+    wanted = re.findall(r"^LoadCredential=([\w.]+):/etc/abr-tts/([\w.]+)$", unit, re.M)
+    assert [f"secrets/{file}" for _, file in wanted] == put.split()
+    handed = re.findall(r"^Environment=ABR_TTS_\w+__KEYS_FILE=%d/([\w.]+)$", unit, re.M)
+    assert handed == [name for name, _ in wanted] == ["api.keys", "admin.keys"]
+
+
 def test_every_setting_that_they_name_exists(cluster, services):
     named = set(services["tts"]["environment"])
     named |= {item["name"] for item in pod(cluster)["containers"][0]["env"]}

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { test } from 'node:test';
 
+import { Arrivals, QUIET_S } from '../../abr_tts/web/static/demo/arrivals.js';
 import { History, LADDER, LEAST_S, WINDOW_S } from '../../abr_tts/web/static/demo/history.js';
 import {
   GREAT_KBPS,
@@ -72,6 +73,17 @@ test('runs join equal neighbours, end at a pause and leave out what is not there
       [1, 1],
     ],
   );
+});
+
+test('nothing is sent once no byte has come for a second, and again with the next one', () => {
+  const arrivals = new Arrivals();
+  assert.equal(arrivals.note(0, 0), false);
+  assert.equal(arrivals.note(500, 0.25), true);
+  assert.equal(arrivals.note(500, 0.25 + QUIET_S - 0.01), true);
+  assert.equal(arrivals.note(500, 0.25 + QUIET_S), false);
+  assert.equal(arrivals.note(501, 1.5), true);
+  assert.equal(arrivals.note(501, 9), false);
+  assert.equal(arrivals.note(40, 9.25), true, 'another speech begins to count anew');
 });
 
 test('rungs have rows in the order of the ladder, unknown ones last', () => {

@@ -10,6 +10,7 @@ import pytest
 import trustme
 
 from abr_tts.errors import ConfigError, EngineError, MissingDependency
+from abr_tts.server.access.refused import EVERY_S, RefusedPages
 from abr_tts.server.app import Server
 from abr_tts.server.config import load
 from abr_tts.wire import messages as m
@@ -59,6 +60,41 @@ async def test_a_foreign_page_is_shut_out_and_a_listed_one_let_in(door):
     assert await handshake(door.url, headers=bearer() | {"Origin": "https://evil.example"}) == 403
     assert await handshake(door.url, headers=bearer() | {"Origin": "https://app.example"}) == 101
     assert await handshake(door.url, headers=bearer() | {"Origin": door.http_url}) == 101
+
+
+async def test_the_log_tells_once_which_page_was_refused_and_no_key(caplog):
+    async with serving(auth__keys=(KEY,)) as server:
+        for origin in ("https://evil.example", "https://other.example"):
+            assert await handshake(server.url, headers=bearer() | {"Origin": origin}) == 403
+    (line,) = [one.getMessage() for one in caplog.records if "refused a page" in one.getMessage()]
+    assert "https://evil.example" in line and line.isascii() and "auth.origins" in line and KEY not in line
+
+
+def test_refused_pages_are_told_once_a_minute_with_a_count_of_the_others(caplog):
+    pages = RefusedPages()
+    for now in (0.0, 1.0, EVERY_S - 0.1, EVERY_S, EVERY_S * 2):
+        pages.note("https://a.example" + "x" * 1000 + "\n", now)
+    lines = [one.getMessage() for one in caplog.records]
+    assert len(lines) == 3 and all(len(line) < 250 and "\n" not in line for line in lines)
+    assert "2 more" in lines[1] and "more" not in lines[0] + lines[2]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "words"),
+    [
+        ({}, 401, "an API key is needed"),
+        ({"Origin": "https://evil.example"}, 403, "pages of this origin"),
+        ({"Authorization": f"Bearer {KEY}"}, 426, "WebSocket"),
+        ({"Authorization": f"Bearer {KEY}", "Upgrade": "websocket"}, 400, "subprotocol"),
+    ],
+)
+async def test_every_refusal_before_the_upgrade_is_json(door, headers, status, words):
+    async with (
+        aiohttp.ClientSession() as http,
+        http.get(door.http_url + "/v1/stream", headers=headers) as answer,
+    ):
+        assert (answer.status, answer.content_type) == (status, "application/json")
+        assert words in (await answer.json())["error"]
 
 
 @pytest.mark.parametrize("protocols", [(), ("abr-tts.v2",), ("chat",)])

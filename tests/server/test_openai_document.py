@@ -62,7 +62,7 @@ def test_a_real_server_does_what_it_says_of_itself(tmp_path):
             command, cwd=tmp_path, capture_output=True, text=True, timeout=WITHIN_S, env=UTF_8
         )
         assert done.returncode == 0, done.stdout[-8_000:] + done.stderr[-2_000:]
-        assert "4 selected / 4 total" in done.stdout
+        assert "5 selected / 5 total" in done.stdout
         asyncio.run(eventually(lambda: server._admission.streams == 0))
 
 

@@ -82,7 +82,8 @@ async def post(server, headers=FIRST, **body):
         http.post(server.http_url + "/v1/tickets", json=body, headers=headers) as answer,
     ):
         text = await answer.text()
-        return answer.status, (await answer.json() if text.startswith("{") else text), answer.headers
+        assert answer.content_type == "application/json", text
+        return answer.status, await answer.json(), answer.headers
 
 
 async def ticket_of(server, **body) -> str:

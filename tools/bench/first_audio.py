@@ -5,7 +5,7 @@ For each request two spans are taken on one clock: the engine's, from `Pool.say`
 samples, and the listener's, from its `stream_start` to its first audio message. *Added* is
 their difference, request by request: it holds the request's way in and the listener's own work.
 *In server* is from the engine's first samples to the first audio in the kernel. First one
-listener at a time, then 50 connections that listen at real time and start staggered.
+listener at a time, then 50 connections (`--streams`) that listen at real time and start staggered.
 
 It takes about 2 minutes.
 
@@ -89,9 +89,9 @@ def main() -> None:
             "engine_ms": round(statistics.median(engines), 2),
             "delivered_ms": round(statistics.median(delivered), 2),
             "added_ms": spread(added),
-            "added_ms_50_streams": spread(spans(crowd, stamps)[2]),
+            f"added_ms_{args.streams}_streams": spread(spans(crowd, stamps)[2]),
             "in_server_ms": spread([value * 1000 for value in inside[WARM_UP:]]),
-            "in_server_ms_50_streams": spread([value * 1000 for value in inside_crowd]),
+            f"in_server_ms_{args.streams}_streams": spread([value * 1000 for value in inside_crowd]),
             "rung": args.rung,
             "streams": args.streams,
             "requests": len(alone) + len(crowd),

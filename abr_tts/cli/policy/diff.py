@@ -172,9 +172,14 @@ class Told:
             return f"{b} does the same as {a} on every network."
         if self.qoe.low is None:
             return f"Too few networks to tell {b} from {a}; what is shown is of these networks alone."
-        words = {1: f"{b} is better than {a}", -1: f"{b} is worse than {a}", 0: "No difference is shown"}
-        stalled = {1: "it stalls more", -1: "it stalls less", 0: "its stalls show no difference"}
-        return f"{words[self.qoe.sure]}; {stalled[self.stalls.sure]}."
+        better, stalls = self.qoe.sure, {1: "more", -1: "less"}.get(self.stalls.sure)
+        if not better:
+            stalled = f"{b} stalls {stalls} than {a}, but in QoE no" if stalls else "No"
+            return f"{stalled} difference {'of the two ' if not stalls else ''}is shown."
+        told = f"{b} is {'better' if better > 0 else 'worse'} than {a} in QoE"
+        if not stalls:
+            return f"{told}."
+        return f"{told}{', and' if better != self.stalls.sure else ', though it'} stalls {stalls}."
 
     def counts(self) -> tuple[int, int, int]:
         """Networks on which B is better, worse, the same."""
@@ -200,7 +205,8 @@ class Told:
             ))  # fmt: skip
         lines = [f"{b} against {a} over {summary(self.outcome.study.cases)}", "", *columns(rows), ""]
         lines.append(f"{b} is better on {better}, worse on {worse}, the same on {same}")
-        lines.append(f"QoE {self.qoe.in_words(4)}; stalled points of a % {self.stalls.in_words(3)}")
+        stalled = self.stalls.in_words(3, " percentage points")
+        lines.append(f"QoE {self.qoe.in_words(4)}; stalled share {stalled}")
         lines.append(self.verdict())
         for why in self.whys:
             lines += ["", *self._because(why)]
@@ -211,15 +217,18 @@ class Told:
         shares = ", ".join(
             f"{part} {value:+.3f}" for part, value in pair.b.less(pair.a).items() if abs(value) >= 5e-4
         )
+        digits = next(n for n in range(3, 10) if abs(pair.gain) >= 10**-n)  # or it would look like none
         lines = [
-            f"{pair.name}: QoE {pair.a.qoe:.3f} to {pair.b.qoe:.3f} "
-            f"({pair.gain:+.3f}: {shares or 'a little of each'})"
+            f"{pair.name}: QoE {pair.a.qoe:.{digits}f} to {pair.b.qoe:.{digits}f} "
+            f"({pair.gain:+.{digits}f}: {shares or 'a little of each'})"
         ]
         if why.at_s is not None:
             lines.append(f"  they part in utterance {why.utterance}, at {why.at_s:.2f} s:")
             for name, choice in zip(self.names, why.choices, strict=True):
                 lines.append(
-                    f"    {name}: {choice.rungs}, {choice.why}" if choice else f"    {name}: nothing yet"
+                    f"    {name}: {choice.rungs}, {choice.why}"
+                    if choice
+                    else f"    {name}: has made no decision yet"
                 )
         for name, played, stalls, stalled in zip(
             self.names, why.played, why.stalls, pair.stall_pct, strict=True

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
+import sys
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,10 @@ from ..failure import Failure
 
 if TYPE_CHECKING:
     from ...control.policy import Policy
+
+
+OWN_NAME = re.compile("[A-Za-z0-9._-]{1,64}")
+"""Names that a new policy may be given: what stands in a file's name, a flag and a label without quoting."""
 
 
 def add(verbs: Any) -> None:
@@ -25,6 +31,9 @@ def add(verbs: Any) -> None:
         "its default; --full says everything.",
     )
     show.add_argument("preset", metavar="PRESET", help="default, classic, opus or thrifty")
+    show.add_argument(
+        "--name", metavar="NAME", help="call it so, for a file of your own: logs and metrics tell it apart"
+    )
     told = show.add_mutually_exclusive_group()
     told.add_argument("--full", action="store_true", help="every key with its value and what it does")
     told.add_argument("--json", action="store_true", help="print the whole policy as one JSON object")
@@ -47,6 +56,9 @@ def run_show(arguments: argparse.Namespace) -> int:
         text, policy = preset_text(arguments.preset), preset(arguments.preset)
     except ConfigError as error:
         raise Failure(str(error), status=2) from None
+    if arguments.name is not None:
+        policy = replace(policy, name=_own(arguments.name))
+        text = renamed(text, policy)
     if arguments.json:
         print(json.dumps(as_dict(policy)))
     else:
@@ -59,9 +71,12 @@ def run_check(arguments: argparse.Namespace) -> int:
     from ...control.policy_file import read
 
     policy = read(arguments.file)
+    warnings = _warnings(policy)
     if arguments.json:
-        print(json.dumps(as_dict(policy)))
+        print(json.dumps(as_dict(policy) | {"warnings": warnings}))
         return 0
+    for words in warnings:
+        print(f"abr-tts: warning: {words}", file=sys.stderr)
     ladder = ", ".join(
         f"{rung.name} ({rung.wire_kbps:.0f} kbit/s, {utility:g})"
         for rung, utility in zip(policy.rungs, policy.utilities, strict=True)
@@ -69,6 +84,43 @@ def run_check(arguments: argparse.Namespace) -> int:
     print(f"{arguments.file}: valid; policy {policy.name}, bank at {policy.bank_rung}")
     print(f"ladder, best first (rate on the wire, utility): {ladder}")
     return 0
+
+
+def renamed(text: str, policy: Policy) -> str:
+    """The TOML of a preset under another name: its comments tell whence it came."""
+    from ...control.policy_file import line_of
+
+    lines = text.splitlines()
+    at = line_of(text, "name")
+    assert at is not None, "every preset says its name"
+    lines[at - 1] = f'name = "{policy.name}"'
+    return "\n".join(lines) + "\n"
+
+
+def _own(name: str) -> str:
+    """
+    A name for a policy of one's own.
+
+    Raises:
+        Failure: it cannot be one, or is a preset's.
+    """
+    from ...control.policy_file import PRESETS
+
+    if not OWN_NAME.fullmatch(name):
+        raise Failure(f"--name {name!r}: must be 1 to 64 letters, digits, dots, - and _", status=2)
+    if name in PRESETS:
+        raise Failure(f"--name {name}: is a preset's name; take another", status=2)
+    return name
+
+
+def _warnings(policy: Policy) -> list[str]:
+    """What is no fault, and still would mislead."""
+    from ...control.policy_file import PRESETS, preset
+
+    if policy.name in PRESETS and policy != preset(policy.name):
+        return [f"it is named {policy.name} and is not that preset: logs and metrics will tell of two "
+                "policies of one name; set name"]  # fmt: skip
+    return []
 
 
 def as_dict(policy: Policy) -> dict[str, Any]:

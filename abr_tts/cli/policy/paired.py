@@ -117,11 +117,11 @@ class Interval:
     low: float | None
     high: float | None
 
-    def in_words(self, digits: int) -> str:
-        """With its sign; the interval in brackets."""
+    def in_words(self, digits: int, unit: str = "") -> str:
+        """With its sign and `unit`; the interval in brackets."""
         if self.low is None or self.high is None:
-            return f"{self.value:+.{digits}f}"
-        return f"{self.value:+.{digits}f} (95 %: {self.low:+.{digits}f} to {self.high:+.{digits}f})"
+            return f"{self.value:+.{digits}f}{unit}"
+        return f"{self.value:+.{digits}f}{unit} (95 %: {self.low:+.{digits}f} to {self.high:+.{digits}f})"
 
     def as_json(self) -> dict[str, float | None]:
         """For programs."""

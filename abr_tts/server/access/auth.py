@@ -15,6 +15,7 @@ from ...errors import ConfigError
 from ..config import AuthSettings
 from .bearer import Bearer
 from .keys import Ring, digest, given_key, whole_ring
+from .refused import RefusedPages
 from .tickets import Grant, Tickets
 
 DIGEST_CHARS = 32
@@ -61,6 +62,8 @@ class Auth:
         self.ring = self.ring_of(None)
         self.bearer = self.bearer_of(None) if settings.jwt_file else None
         self.tickets = Tickets(settings.ticket_s, settings.tickets, settings.tickets_per_key)
+        self.refused_pages = RefusedPages()
+        """Whoever refuses a page tells it, so that the log does."""
         self._origins = frozenset(origin.rstrip("/").lower() for origin in settings.origins)
 
     # ------------------------------------------------------------ what is in use, and what may be next

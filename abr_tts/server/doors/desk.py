@@ -68,6 +68,8 @@ class Desk:
                 raise ShuttingDown("the server is stopping", retry_after=1.0)
             own = headers.get("Origin", "").rstrip("/").lower() in origins
             if not own and not self.auth.allows_origin(headers):
+                origin = headers.get("Origin", "")
+                self.auth.refused_pages.note(origin, asyncio.get_running_loop().time())
                 raise Unauthorized(WRONG_ORIGIN, http=403)
             caller = self.front.enter(headers, ticket, address, secrets.token_hex(8))
         except AbrError as error:

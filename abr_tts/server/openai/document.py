@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from ... import __version__
+from ..access import ticket_document
 from ..doors.formats import FORMS
 from . import models as m
 
@@ -18,7 +19,7 @@ REF = "#/components/schemas/{name}"
 
 SCHEMAS = (
     m.SpeechRequest, m.AudioDelta, m.AudioDone, m.Model, m.ModelList, m.VoiceList, m.VoiceNames,
-    m.FaultAnswer,
+    m.FaultAnswer, *ticket_document.RECORDS,
 )  # fmt: skip
 
 FAULTS = {
@@ -46,13 +47,14 @@ def document(url: str = "/") -> dict[str, Any]:
         url: where the server is.
     """
     _, schemas = msgspec.json.schema_components(SCHEMAS, ref_template=REF)
-    schemas["FaultAnswer"]["description"] = "The body of every answer from 400 on."
+    schemas["FaultAnswer"]["description"] = "The body of every answer from 400 on, but of /v1/tickets."
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "abr-tts",
             "version": __version__,
-            "description": "Speech as OpenAI's clients ask for it. The native protocol is a WebSocket.",
+            "description": "Speech as OpenAI's clients ask for it. The native protocol is a WebSocket, "
+            "for which /v1/tickets lets pages in.",
         },
         "servers": [{"url": url}],
         "security": [{"key": []}, {}],
@@ -61,7 +63,8 @@ def document(url: str = "/") -> dict[str, Any]:
             "/v1/audio/voices": {"get": _voices()},
             "/v1/models": {"get": _read("listModels", "Names that the engine goes by.", "ModelList")},
             "/v1/models/{model}": {"get": _model()},
-        },
+        }
+        | ticket_document.paths(REF),
         "components": {
             "schemas": schemas,
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},

@@ -5,6 +5,7 @@ the headers by which a page of another origin may read it.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 from contextvars import ContextVar
@@ -71,6 +72,8 @@ class Manners:
     def _preflight(self, request: web.Request) -> web.Response:
         """What a browser asks before it lets a page send a key and JSON (Fetch standard, CORS)."""
         if not self._auth.allows_origin(request.headers):
+            origin = request.headers.get("Origin", "")
+            self._auth.refused_pages.note(origin, asyncio.get_running_loop().time())
             raise Unauthorized(WRONG_ORIGIN, http=403)
         allowed = {
             "Access-Control-Allow-Methods": "GET, POST",

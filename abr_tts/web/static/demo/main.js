@@ -6,6 +6,7 @@
  */
 
 import { Player, WebAudioSink } from '../player.js';
+import { Arrivals } from './arrivals.js';
 import { download } from './decisions.js';
 import { ask, byId, write } from './dom.js';
 import { History } from './history.js';
@@ -48,6 +49,7 @@ const plots = {
   ),
 };
 const values = new Values(byId('values', HTMLDetailsElement), history);
+const arrivals = new Arrivals();
 const spectrogram = new Spectrogram(byId('spectrogram', HTMLElement));
 
 let key = sessionStorage.getItem(KEY) ?? '';
@@ -73,8 +75,9 @@ function draw() {
 function take(stats) {
   sounding = stats.state === 'playing';
   heardAt = performance.now();
+  const arriving = arrivals.note(stats.receivedBytes, heardAt / 1000);
   history.add(heardAt / 1000, {
-    sent: stats.rungSent,
+    sent: arriving ? stats.rungSent : null,
     played: sounding ? stats.rungPlayed : null,
     bank: stats.bankMs / 1000,
     rtt: stats.rttMs !== null && stats.rttMs >= 0 ? stats.rttMs : null,
@@ -85,7 +88,8 @@ function take(stats) {
   tile('heard', (sounding && stats.rungPlayed) || '–', '');
   tile('bank', shown(stats.bankMs / 1000, 1), 's');
   tile('rtt', shown(stats.rttMs), 'ms');
-  tile('goodput', shown(stats.goodputKbps), 'kbit/s');
+  tile('goodput', shown(stats.goodputKbps), arriving ? 'kbit/s' : words.say('idle'));
+  byId('tile-goodput', HTMLElement).classList.toggle('idle', !arriving);
   tile('stalls', String(stats.stalls), stats.stallMs ? `${(stats.stallMs / 1000).toFixed(1)} s` : '');
   draw();
 }
@@ -208,7 +212,7 @@ async function main() {
   });
   voice.addEventListener('over', () => {
     sounding = false;
-    for (const name of ['heard', 'bank']) tile(name, '–', '');
+    for (const name of ['heard', 'bank', 'goodput']) tile(name, '–', '');
   });
   if (known.demo) offerDecisions(voice);
   if (!known.allowed) askForKey(voice, link);

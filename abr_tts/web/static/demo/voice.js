@@ -136,6 +136,11 @@ export class Voice extends EventTarget {
       this.#tell('log-start');
     });
     on(speech, 'switch', (detail) => this.#switched(detail));
+    let last = '';
+    on(speech, 'played', ({ rung: to }) => {
+      if (last) this.#tell('log-heard', { from: last, to });
+      last = to;
+    });
     on(speech, 'stall', () => {
       this.#say('status-stalled');
       this.#tell('log-stall', {}, true);
