@@ -7,7 +7,6 @@ import signal
 import aiohttp
 import pytest
 
-from abr_tts.engine.parent import BUSY
 from abr_tts.errors import ConfigError
 from abr_tts.server.app import Server
 from abr_tts.server.config import EngineSettings, Settings, load
@@ -49,7 +48,7 @@ async def true(condition):
 
 def victim(pool):
     """A worker that has a request; None if none has."""
-    return next((w for w in pool._workers if w.state == BUSY and w._request), None)
+    return next((w for w in pool._workers if w.load), None)
 
 
 def complete(client, handles):

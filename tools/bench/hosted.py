@@ -12,7 +12,6 @@ from typing import Any
 
 from abr_tts.control.ladder import FULL
 from abr_tts.control.utility import measured_utility
-from abr_tts.engine.parent import BUSY
 from abr_tts.server.app import Server
 
 QUESTIONS = ("whole", "processes", "switches", "kill")
@@ -42,7 +41,7 @@ async def _kill(server: Server) -> dict[str, Any]:
     pool: Any = server.pool
 
     def speaking() -> list[Any]:
-        begun = [w for w in pool._workers if w.state == BUSY and w._request is not None]
+        begun = [w for w in pool._workers if w.load]
         return [w for w in begun if pool.stats.samples > before]
 
     before = pool.stats.samples
