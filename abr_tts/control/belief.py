@@ -109,7 +109,9 @@ class Belief:
         low, high = _place(sample.kbps), _place(sample.kbps if sample.exact else sample.most_kbps)
         scale = 1 / (STEPS_AN_OCTAVE * error)
         doubt = DOUBT ** (min(max(sample.seconds, SAMPLE_S), SURE_S) / SAMPLE_S)
-        likely = [doubt + _bell(max(low - step, step - high, 0.0) * scale) for step in range(STEPS)]
+        # The first step stands for all that is less, else what is less would speak against every step alike.
+        lowest, highest = max(low, 0.0), max(high, 0.0)
+        likely = [doubt + _bell(max(lowest - step, step - highest, 0.0) * scale) for step in range(STEPS)]
         self._median = None
         self._chances = _scaled([a * b for a, b in zip(self._chances, likely, strict=True)])
         self.known, self.told_at = True, now

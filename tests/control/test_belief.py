@@ -66,6 +66,14 @@ def test_an_upper_bound_rules_out_what_is_above():
     assert belief.carries(20) > 0.3
 
 
+@pytest.mark.parametrize("sample", [Sample(0.0, 1.0, False, 2.0), Sample(2.0, 1.0, True)])
+def test_less_than_the_lowest_step_is_the_lowest_step(sample):
+    belief = seen(1_000)
+    for at in (1.5, 2.5):
+        belief.add(sample, at)
+    assert belief.median < 12
+
+
 def test_two_long_samples_are_enough_to_believe_a_fall():
     belief = seen(2_000)
     for now in (1.0, 1.5):
