@@ -104,6 +104,9 @@ class Policy:
     slow_half_life_s: float = number(3.0, "Half-life of the slow one; the smaller rules.", 0.05, 600)
     late_s: float = number(0.12, "Seconds of queue beyond a round trip that count as trouble.", 0.05, 5)
     outage_s: float = number(1.0, "Seconds of silence beyond what is due that count as an outage.", 0.2, 30)
+    idle_probe_bytes: int = number(
+        1_200, "Bytes of a probe while nobody speaks, some seconds after speech; 0: none is sent.", 0, 4_000
+    )
     memory_key: str = word("client", "Whose next utterance starts with what was learned.", MEMORY_KEYS)
     memory_s: float = number(600.0, "Seconds that what was learned of a link is kept.", 0, 86_400)
 

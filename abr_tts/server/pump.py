@@ -84,6 +84,15 @@ class Pump(ABC):
             async with asyncio.timeout(LOOK_S):
                 await self._room.wait()
 
+    def probe(self, padding: int) -> tuple[int, int]:
+        """Send a probe (`Connection.probe`), if nothing is under way that it would wait for."""
+        sample = self._outbox.sample()
+        if self._outbox.waiting or (sample and sample.unacked_bytes + sample.user_bytes):
+            return 0, 0
+        sent = self._connection.probe(padding)
+        self._follow()
+        return sent
+
     def go_away(self, deadline_s: float) -> None:
         """Tell the peer that the server drains."""
         if self._connection.peer is not None:

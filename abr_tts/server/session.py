@@ -28,6 +28,7 @@ from .pump import Pump
 from .resume.resuming import is_lost, resumes
 from .sending.line import Line
 from .sending.outbox import Entry
+from .sending.rest import Rest
 from .shared import Shared
 from .speech.conversion import Conversion
 from .speech.reception import Accepted, receive
@@ -65,6 +66,7 @@ class Session(Pump):
         self._active: set[str] = set()
         self._sent_bytes = self._received_bytes = 0
         self._sampler: asyncio.TimerHandle | None = None
+        self._rest = Rest(self.probe, shared.memory, caller)
 
     # ------------------------------------------------------------ what may be seen
 
@@ -101,6 +103,8 @@ class Session(Pump):
                 self._attach(message)
             case m.AudioStart():
                 self._uplinks.start(message)
+            case m.Pong():
+                self._rest.answered(message.value)
             case _ if stream_id in self._uplinks:
                 self._uplinks.take(stream_id, message)
             case _ if utterance is None:
@@ -181,6 +185,7 @@ class Session(Pump):
             self._leave(stream_id, "lost")
         if self._sampler:
             self._sampler.cancel()
+        self._rest.end()
 
     # ------------------------------------------------------------ streams
 
@@ -259,6 +264,7 @@ class Session(Pump):
 
     def _recall(self, policy: Policy | None) -> Estimate | None:
         """What is known of the link: from this connection's streams, or the client's earlier ones."""
+        self._rest.end()
         if policy is None:
             return None
         for utterance in self._utterances.values():
@@ -299,6 +305,8 @@ class Session(Pump):
         utterance.close(reason)
         del self._utterances[stream_id]
         self._leave(stream_id, reason)
+        if utterance.terms.policy is not None and not (self._utterances or self._over):
+            self._rest.begin(utterance.terms.policy)
 
     def _drop(self, stream_id: str, reason: str) -> None:
         """The same for a stream by its name; what waits of its speech is of no use any more."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 
 from ..control.controller import Controller
 from ..control.estimator import Estimate
+from ..control.idle_probe import IdleProbe
 from ..control.memory import Memory, Remembers
 from ..control.policy import Policy
 from ..stream.terms import Terms
@@ -45,9 +46,13 @@ def play(
     utterances: Iterable[tuple[float, float]] | None = None,
     until_s: float | None = None,
     seed: int = 1,
+    probing: bool = True,
 ) -> Result:
     """
     A session of one listener with one arm; the other arguments are those of `run`.
+
+    Args:
+        probing: whether the link is probed in rests, as the policy says; who does so is our server alone.
 
     Raises:
         NoCommonFormat: nothing of the policy's ladder can be made of the engine's speech.
@@ -63,6 +68,13 @@ def play(
         if isinstance(controller, Remembers) and policy.memory_key != "none":
             memory.keep(LISTENER, controller.estimate(now))
 
+    def resting(now: float) -> IdleProbe | None:
+        return IdleProbe.begin(fitted, memory.recall(LISTENER, now), now) if probing else None
+
+    def rested(probe: IdleProbe, now: float) -> None:
+        memory.keep(LISTENER, probe.estimate(now))
+
     return run(
-        scenario, make, learned=learned, world=world, utterances=utterances, until_s=until_s, seed=seed
-    )
+        scenario, make, learned=learned, resting=resting, rested=rested,
+        world=world, utterances=utterances, until_s=until_s, seed=seed,
+    )  # fmt: skip

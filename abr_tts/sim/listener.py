@@ -138,6 +138,8 @@ class Listener:
         reporter.arrived(size, now)
         if type(message) is Pong:
             self._rtt_ms = (now - self._pings.pop(message.value)) * 1000
+        elif type(message) is Ping:
+            self._send(Pong(message.value))
         elif type(message) is StreamStarted:
             self.heard = heard = Heard(message.stream)
             reporter.open(message.stream, now)

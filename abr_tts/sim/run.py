@@ -14,12 +14,14 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..audio.libopus import Library
 from ..control.controller import Controller
+from ..control.idle_probe import IdleProbe
 from ..stream.pacer import KernelSample
 from ..stream.reporter import hint_bytes
 from ..units import ticks_to_seconds
@@ -86,6 +88,8 @@ def run(
     controller: Callable[[float], Controller],
     *,
     learned: Callable[[Controller, float], None] | None = None,
+    resting: Callable[[float], IdleProbe | None] | None = None,
+    rested: Callable[[IdleProbe, float], None] | None = None,
     world: World | None = None,
     utterances: Iterable[tuple[float, float]] | None = None,
     until_s: float | None = None,
@@ -98,14 +102,24 @@ def run(
         controller: makes the controller of each utterance, given the second at which it begins.
         learned: told of each controller, and the second, when the server is through with its
             utterance: what both close over is what is kept from one to the next.
+        resting: what probes the link from this second on, when the server is through with an utterance.
+        rested: told of it when the next one is asked for.
         utterances: (seconds of speech, seconds of rest after it); a seeded conversation when None.
         until_s: no utterance starts after this; the scenario's round when None.
         seed: of the network's chances, the engine's cuts and the packets' sizes.
     """
     plan = conversation(f"{seed}/talk") if utterances is None else utterances
     last_start = scenario.duration_s if until_s is None else until_s
-    session = Session(scenario, controller, learned, world or World(), iter(plan), last_start, seed)
-    return session.run()
+    told = Told(learned, resting, rested)
+    return Session(scenario, controller, told, world or World(), iter(plan), last_start, seed).run()
+
+
+class Told(NamedTuple):
+    """Who is told of what between two utterances; see `run`."""
+
+    learned: Callable[[Controller, float], None] | None
+    resting: Callable[[float], IdleProbe | None] | None
+    rested: Callable[[IdleProbe, float], None] | None
 
 
 class Session:
@@ -115,13 +129,13 @@ class Session:
         self,
         scenario: Scenario,
         controller: Callable[[float], Controller],
-        learned: Callable[[Controller, float], None] | None,
+        told: Told,
         world: World,
         plan: Iterable[tuple[float, float]],
         until_s: float,
         seed: int,
     ) -> None:
-        self._scenario, self._make, self._learned, self._world = scenario, controller, learned, world
+        self._scenario, self._make, self._told, self._world = scenario, controller, told, world
         self._plan, self._until, self._seed = iter(plan), until_s, seed
         self._events = events = Events()
         period, chance = scenario.duration_s, f"{scenario.seed}/{seed}"
@@ -145,6 +159,9 @@ class Session:
         self._rest_s = 0.0
         self._wire_before = 0
         self._handles = itertools.cycle(range(1, 256))
+        self._probe: IdleProbe | None = None
+        self._prober = Alarm(events, self._on_probe)
+        self._pings = itertools.count(1)
 
     def run(self) -> Result:
         """Until the plan is spoken, or an utterance never ends."""
@@ -168,7 +185,6 @@ class Session:
             return
         audio_s, self._rest_s = planned
         self._utterance = Utterance(audio_s, now)
-        self._wire_before = self._down.sent_bytes
         self._patience.set(now + audio_s + PATIENCE_S)
         name = f"00000000-0000-4000-8000-{len(self._done):012d}"
         self._ask(StreamStart(name, "x" * round(audio_s * CHARACTERS_A_SECOND)))
@@ -176,6 +192,7 @@ class Session:
     def _begin(self, request: StreamStart) -> None:
         """The server has the request."""
         assert self._utterance is not None
+        self._end_rest()
         model, seed = self._world.engine, f"{self._seed}/{len(self._done)}"
         clauses = model.clauses(self._utterance.audio_s, Random(f"{seed}/clauses"))
         speech = Speech(clauses, model.rate, f"{seed}/sizes", self._world.library, self._world.voice)
@@ -184,11 +201,11 @@ class Session:
         speaker = self._last = Speaker(
             self._events, handle, speech, self._make(self._events.now), self._transmit, self._on_drained
         )
+        on_the_way = 0 if self._world.proxied else self._socket.sender.unacked  # whom the server asks
+        self._received_bytes = max(self._received_bytes, self._sent_bytes - on_the_way)
         self._write(
             StreamStarted(handle, request.stream_id, "t" * 22, "en-us", model.rate, 1, "pcm16", "pcm22"), None
         )
-        if not self._world.proxied and not self._socket.sender.unacked:
-            self._received_bytes = self._sent_bytes
         self._speaker = speaker
         speaker.start(self._sent_bytes, self._received_bytes)
         if self._world.trace_every_s:
@@ -196,8 +213,28 @@ class Session:
 
     def _on_drained(self) -> None:
         speaker, self._speaker = self._speaker, None
-        if speaker is not None and self._learned is not None:
-            self._learned(speaker.controller, self._events.now)
+        if speaker is not None and self._told.learned is not None:
+            self._told.learned(speaker.controller, self._events.now)
+        self._begin_rest()
+
+    def _begin_rest(self) -> None:
+        if self._told.resting is not None:
+            self._probe = self._told.resting(self._events.now)
+            self._prober.set(self._probe.get_timer() if self._probe else None)
+
+    def _end_rest(self) -> None:
+        probe, self._probe = self._probe, None
+        self._prober.set(None)
+        if probe is not None and self._told.rested is not None:
+            self._told.rested(probe, self._events.now)
+
+    def _on_probe(self) -> None:
+        probe, now = self._probe, self._events.now
+        if probe is not None and probe.is_due(now) and not (self._outbox or self._socket.sender.unacked):
+            ping = Ping(next(self._pings), "0" * probe.padding)
+            self._write(ping, None)
+            probe.sent(ping.value, len(encode(ping)), now)
+        self._prober.set(probe.get_timer() if probe else None)
 
     def _on_heard(self, heard: Heard) -> None:
         self._close(heard)
@@ -212,6 +249,7 @@ class Session:
         self._patience.set(None)
         utterance.ended_at = self._events.now
         utterance.wire_bytes = self._down.sent_bytes - self._wire_before
+        self._wire_before = self._down.sent_bytes  # probes of a rest count with what follows it
         utterance.trace, self._points = tuple(self._points), []
         if speaker is not None:
             note_sent(utterance, speaker)
@@ -237,6 +275,9 @@ class Session:
                 self._speaker.report(message)
         elif type(message) is Ping:
             self._write(Pong(message.value), None)
+        elif type(message) is Pong:
+            if self._probe is not None:
+                self._probe.answered(message.value, self._events.now)
         elif type(message) is StreamStart:
             self._begin(message)
 

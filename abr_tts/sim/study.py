@@ -139,7 +139,7 @@ class Study:
         world = replace(self.world, trace_every_s=trace_every_s)
         return play(
             case.scenario, arm, contender.policy,
-            world=world, until_s=case.session_s, seed=seed,
+            world=world, until_s=case.session_s, seed=seed, probing=not contender.baseline,
         )  # fmt: skip
 
 

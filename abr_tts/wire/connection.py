@@ -208,6 +208,22 @@ class Connection:
         if not self.closed and self.peer is not None:
             self._out.append(self._codec.encode(m.Ping(self._pulse.ping(now))))
 
+    def probe(self, padding: int) -> tuple[int, int]:
+        """
+        Send a ping with `padding` bytes more (a server); `Received` tells of its pong.
+
+        Nobody is given up for not answering it.
+
+        Returns:
+            (its value, payload bytes); (0, 0) where nothing can be sent.
+        """
+        if self.closed or self.peer is None:
+            return 0, 0
+        ping = m.Ping(self._pulse.probe(), "0" * padding)
+        data = self._codec.encode(ping)
+        self._out.append(data)
+        return ping.value, len(data)
+
     def close(self, code: int = 1000, reason: str = "") -> None:
         """The connection is over; write what `data_to_send` still gives, then close with this code."""
         if not self.closed:
@@ -239,7 +255,8 @@ class Connection:
         elif isinstance(message, m.Ping):
             self._out.append(self._codec.encode(m.Pong(message.value)))
         elif isinstance(message, m.Pong):
-            self._pulse.pong(message.value)
+            if self._pulse.pong(message.value):
+                self._events.append(Received(message))
         elif isinstance(message, STARTS):
             self._take_start(message)
         elif isinstance(message, ASKS):

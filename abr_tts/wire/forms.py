@@ -118,7 +118,7 @@ _LIST = (
     _form("client", m.Cancel, stream=stream_ref),
     _form("client", m.Pause, stream=stream_ref),
     _form("client", m.Resume, stream=stream_ref),
-    _form("client server", m.Ping, value=integer(0, SAFE)),
+    _form("client server", m.Ping, value=integer(0, SAFE), padding=string(0, 4_096)),
     _form("client server", m.Pong, value=integer(0, SAFE)),
     _form(
         "server", m.Welcome,

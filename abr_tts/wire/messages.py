@@ -158,9 +158,10 @@ class BitRateHint:
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """Either side; the peer answers with the same value at once."""
+    """Either side; the peer answers with the same value at once. `padding` is carried and not looked at."""
 
     value: int
+    padding: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

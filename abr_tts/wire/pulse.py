@@ -36,6 +36,7 @@ class Pulse:
         self._count = 0
         self._unanswered: dict[int, float] = {}
         self._asked: float | None = None
+        self._probes: set[int] = set()
 
     def heard(self, now: float) -> None:
         """Any message came."""
@@ -58,11 +59,21 @@ class Pulse:
         self._next = now + self._every
         return self._count
 
-    def pong(self, value: int) -> None:
-        """A pong came; one that answers no ping of ours says nothing."""
+    def probe(self) -> int:
+        """A ping goes out that asks for no sign of life, and measures something else: its value."""
+        self._count += 1
+        self._probes.add(self._count)
+        self._probes.discard(self._count - PINGS_KEPT)
+        return self._count
+
+    def pong(self, value: int) -> bool:
+        """A pong came; one that answers no ping of ours says nothing. Whether it answers a probe."""
         sent = self._unanswered.pop(value, None)
         if sent is not None:
             self.rtt_ms = (self.now - sent) * 1000
+        probed = value in self._probes
+        self._probes.discard(value)
+        return probed
 
     @property
     def ping_due(self) -> float:

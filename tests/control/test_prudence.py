@@ -25,9 +25,17 @@ def laid(kbps: float, lead_s: float = 0.0, prudence: Prudence | None = None, pol
     return (prudence or Prudence(policy)).lay(chance(kbps), seen(**what), lead_s).name
 
 
-@pytest.mark.parametrize(("kbps", "rung"), [(12, "opus12"), (45, "opus24"), (80, "opus32"), (250, "opus48")])
+@pytest.mark.parametrize(("kbps", "rung"), [(12, "opus12"), (45, "opus24"), (200, "opus24"), (250, "opus32")])
 def test_speech_begins_at_what_the_link_likely_carries(kbps, rung):
     assert laid(kbps) == rung
+
+
+@pytest.mark.parametrize(
+    ("kbps", "begins", "goes_on"), [(120, "opus24", "opus48"), (250, "opus32", "opus48")]
+)
+def test_a_better_first_word_is_not_paid_for_with_a_late_one(kbps, begins, goes_on):
+    assert laid(kbps) == begins
+    assert laid(kbps, lead_s=0.5) == goes_on
 
 
 def test_it_is_never_above_what_the_policy_allows():
@@ -61,20 +69,20 @@ def test_a_better_rung_waits_until_it_has_been_the_best_for_a_while():
 
 def test_a_lower_rung_is_taken_at_once():
     prudence = Prudence(POLICY)
-    assert laid(250, prudence=prudence, now=10.0) == "opus48"
+    assert laid(250, prudence=prudence, now=10.0) == "opus32"
     assert laid(12, 0.5, prudence, now=10.0 + EVERY_S) == "opus12"
 
 
 def test_a_choice_stands_for_a_while():
     prudence = Prudence(POLICY)
-    assert laid(250, prudence=prudence, now=10.0) == "opus48"
-    assert laid(12, 0.5, prudence, now=10.0 + EVERY_S / 2) == "opus48"
+    assert laid(250, prudence=prudence, now=10.0) == "opus32"
+    assert laid(12, 0.5, prudence, now=10.0 + EVERY_S / 2) == "opus32"
 
 
 def test_with_nothing_to_bank_nothing_changes():
     prudence = Prudence(POLICY)
-    assert laid(250, prudence=prudence) == "opus48"
-    assert laid(12, prudence=prudence, bank=2.0, ready=2.0, now=11.0) == "opus48"
+    assert laid(250, prudence=prudence) == "opus32"
+    assert laid(12, prudence=prudence, bank=2.0, ready=2.0, now=11.0) == "opus32"
 
 
 def test_of_an_unknown_link_the_usual_rung_is_hoped():
@@ -84,7 +92,7 @@ def test_of_an_unknown_link_the_usual_rung_is_hoped():
 
 @pytest.mark.parametrize(
     ("kbps", "code", "words"),
-    [(12, "scarce", "that opus24 needs with a chance of"), (250, "rich", "of opus48 with a chance of")],
+    [(12, "scarce", "that opus24 needs with a chance of"), (250, "rich", "of opus32 with a chance of")],
 )
 def test_the_reason_tells_need_and_chance(kbps, code, words):
     prudence = Prudence(POLICY)

@@ -70,10 +70,10 @@ async def test_one_byte_more_than_a_mebibyte_closes_with_1009(url, extra):
 
 
 async def test_a_mebibyte_is_read(url):
-    padding = msgpack.packb({"type": "ping", "value": 7, "padding": b""})
+    padding = msgpack.packb({"type": "ping", "value": 7, "unheard of": b""})
     room = 1_048_576 - len(padding) - 3
     async with peer(url) as client:
-        data = msgpack.packb({"type": "ping", "value": 7, "padding": bytes(room)})
+        data = msgpack.packb({"type": "ping", "value": 7, "unheard of": bytes(room)})
         assert len(data) == 1_048_576
         await client.socket.send_bytes(data)
         assert (await client.first(m.Pong)).value == 7

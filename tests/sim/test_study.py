@@ -2,16 +2,18 @@
 
 import json
 import pickle
+from dataclasses import replace
 
 import pytest
 
 from abr_tts.control.policy_file import parse, preset
 from abr_tts.errors import ConfigError
 from abr_tts.sim import study as module
+from abr_tts.sim.arms import adaptive, play
 from abr_tts.sim.optimum import Optimum
 from abr_tts.sim.run import World
-from abr_tts.sim.scenario import steady
-from abr_tts.sim.score import summarise
+from abr_tts.sim.scenario import Direction, Scenario, steady
+from abr_tts.sim.score import stalled_s, summarise, waited_s
 from abr_tts.sim.study import BOUND, Case, Contender, Outcome, Study, Task, figures, kinds, seed_of, worth
 
 KEYS = [
@@ -170,3 +172,42 @@ def test_what_was_not_measured_is_null_and_not_infinite(whole):
 
 def test_kinds_are_told_once_and_in_order():
     assert kinds([*CASES, *CASES]) == ["dsl", "fibre"]
+
+
+# ---------------------------------------------------------------- rests
+
+FALLS_IN_A_REST = Direction(((0.0, 2_000.0), (9.0, 30.0)), 0.03)
+"""The first of two speeches meets a rich link, the second one that has become thin meanwhile."""
+
+
+def second_of_two(policy, probing):
+    scenario = Scenario("falls", 120.0, FALLS_IN_A_REST, steady(1.0).up)
+    talk = [(5.0, 6.0), (5.0, 2.0)]
+    result = play(scenario, adaptive, policy, utterances=talk, seed=1, probing=probing)
+    return result.utterances[1]
+
+
+def test_a_link_that_falls_while_nobody_speaks_is_known_when_the_next_speech_begins():
+    warned, surprised = (second_of_two(preset("default"), probing) for probing in (True, False))
+    assert stalled_s(warned) + waited_s(warned) < stalled_s(surprised) + waited_s(surprised)
+    assert warned.wire_bytes > surprised.wire_bytes + 1_200  # its rest is paid for too
+
+
+def test_nobody_is_probed_where_the_policy_wants_none():
+    silent = replace(preset("default"), idle_probe_bytes=0)
+    assert second_of_two(silent, True) == second_of_two(preset("default"), False)
+
+
+def test_who_is_compared_with_does_not_probe():
+    network = case("slow", 60, "dsl")
+    ours, theirs = Contender("default", preset("default")), Contender("rate", preset("default"), "rate_ewma")
+    with_none = replace(preset("default"), idle_probe_bytes=0)
+    study = Study((ours,), (network,), World())
+
+    def same(contender):
+        silent = replace(contender, policy=with_none)
+        played = [study.play(network, one, one.arm(), 1) for one in (contender, silent)]
+        return played[0] == played[1]
+
+    assert not same(ours)
+    assert same(theirs)

@@ -11,6 +11,7 @@ from abr_tts.audio.libopus import load
 from abr_tts.control.adaptive import Adaptive
 from abr_tts.control.controller import Controller
 from abr_tts.control.estimator import Estimate
+from abr_tts.control.idle_probe import IdleProbe
 from abr_tts.control.ladder import FULL
 from abr_tts.control.policy import Policy
 from abr_tts.sim.result import Result
@@ -43,6 +44,14 @@ class Server:
         if isinstance(controller, Adaptive) and self._policy.memory_key != "none":
             self._kept = controller.estimate(now) or self._kept
 
+    def resting(self, now: float) -> IdleProbe | None:
+        """The listener rests; a server probes only after speech that adapted."""
+        return None if self._rung else IdleProbe.begin(self._policy, self._kept, now)
+
+    def rested(self, probe: IdleProbe, now: float) -> None:
+        """The next utterance is asked for."""
+        self._kept = probe.estimate(now)
+
 
 def listen(
     scenario: Scenario,
@@ -70,6 +79,6 @@ def listen(
         trace_every_s=TRACE_EVERY_S,
     )  # fmt: skip
     return run(
-        scenario, server.controller, learned=server.learned, world=world,
-        utterances=talk.plan(), until_s=until_s, seed=seed,
+        scenario, server.controller, learned=server.learned, resting=server.resting, rested=server.rested,
+        world=world, utterances=talk.plan(), until_s=until_s, seed=seed,
     )  # fmt: skip

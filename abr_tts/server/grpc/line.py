@@ -17,7 +17,7 @@ from ...wire import messages as m
 from ..sending.line import OnWritten
 from ..sending.outbox import LINGER_S
 from . import codec
-from .outbox import DONE, CallOutbox
+from .outbox import DONE, GOODBYE, CallOutbox
 
 LOST = 1006
 """Close code of a WebSocket for a client that has not said goodbye: the call was cancelled or lost."""
@@ -84,8 +84,8 @@ class CallLine:
 
 
 def _is_answer(data: bytes) -> bool:
-    """Whether it answers the ping that is our goodbye; the server says no other."""
+    """Whether it answers the ping that is our goodbye."""
     try:
-        return isinstance(codec.decode(data, "client"), m.Pong)
+        return codec.decode(data, "client") == m.Pong(GOODBYE)
     except AbrError:
         return False

@@ -21,6 +21,9 @@ from . import codec
 
 log = logging.getLogger(__name__)
 
+GOODBYE = 0
+"""Value of the ping that is our goodbye; all others count from 1."""
+
 DONE = 1000
 """Close code of a WebSocket where nothing is wrong."""
 
@@ -69,7 +72,7 @@ class CallOutbox:
         if self.farewell is None:
             self.farewell = (code, reason)
             if code != DONE:
-                self._waiting.append(Entry(codec.encode(Ping(0))))
+                self._waiting.append(Entry(codec.encode(Ping(GOODBYE))))
             self._deadline = self._loop.call_later(self._close_timeout_s, self.abort)
             self._go_on()
 

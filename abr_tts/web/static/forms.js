@@ -136,7 +136,7 @@ export const FORMS = {
   cancel: form('client', must('stream', streamRef)),
   pause: form('client', must('stream', streamRef)),
   resume: form('client', must('stream', streamRef)),
-  ping: form('client server', must('value', COUNT)),
+  ping: form('client server', must('value', COUNT), may('padding', string(0, 4_096))),
   pong: form('client server', must('value', COUNT)),
   welcome: form(
     'server',

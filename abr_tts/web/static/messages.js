@@ -41,7 +41,7 @@
  *   highest?: TrackPts[], rtt_ms?: number, goodput_kbps?: number, jitter_ms?: number, loss?: number,
  *   stalls?: number, stall_ms?: number, hidden?: boolean, save_data?: boolean }} BitRateHint
  */
-/** @typedef {{ type: 'ping', value: number }} Ping */
+/** @typedef {{ type: 'ping', value: number, padding?: string }} Ping */
 /** @typedef {{ type: 'pong', value: number }} Pong */
 
 /**

@@ -94,6 +94,7 @@ export type BitRateHint = {
 export type Ping = {
     type: "ping";
     value: number;
+    padding?: string;
 };
 export type Pong = {
     type: "pong";
